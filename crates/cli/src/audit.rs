@@ -1,11 +1,9 @@
 //! `reticent audit`: tests a mechanism's claimed guarantee.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use comfy_table::Table;
-use indicatif::{ProgressBar, ProgressStyle};
 use reticent::audit::catalogue::{self, Method, Report, Request};
 use reticent::audit::{FALSE_ALARM, GoodnessOfFit, Verdict};
 use reticent::noise::Entropy;
@@ -13,7 +11,7 @@ use reticent::privacy::{Delta, Epsilon};
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{self, Format, csv_line, number_table, text_table};
+use crate::output::{self, Format, json_lines, number_table, progress_bar, text_table};
 
 /// How many rows of frequencies are shown around the middle.
 const MOST_ROWS: usize = 12;
@@ -62,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         delta: arguments.delta.parse::<Delta>()?,
         samples: arguments.samples,
     };
-    let bar = progress_bar(subject.draws(&request));
+    let bar = progress_bar(subject.draws(&request), "outputs");
     let mut drawn = 0u64;
     let report = subject.audit(&request, Entropy::from_os()?, &mut || {
         drawn += 1;
@@ -89,25 +87,12 @@ fn list(format: Format) -> String {
         Format::Table => {
             format!("{}\n", text_table(&["mechanism", "evidence", "what it is"], fields.map(Vec::from)))
         }
-        Format::Json => fields
-            .map(|[name, evidence, summary]| {
-                format!("{}\n", json!({"mechanism": name, "evidence": evidence, "summary": summary}))
-            })
-            .collect(),
-        Format::Csv => {
-            let lines = fields.map(|fields| csv_line(&fields) + "\n");
-            std::iter::once("mechanism,evidence,summary\n".into()).chain(lines).collect()
-        }
+        Format::Json => json_lines(
+            fields
+                .map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary})),
+        ),
+        Format::Csv => output::csv("mechanism,evidence,summary", fields.map(Vec::from)),
     }
-}
-
-/// On standard error, and only on a terminal.
-fn progress_bar(draws: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} outputs, {eta} left");
-    ProgressBar::new(draws).with_style(style.expect("the template is well formed"))
 }
 
 fn verdict(report: &Report) -> &'static str {
@@ -143,7 +128,7 @@ fn json(report: &Report) -> serde_json::Value {
 
 fn csv(report: &Report) -> String {
     let (confidence, samples) = strength(report);
-    let fields = [
+    let row = vec![
         report.mechanism.into(),
         report.claim.epsilon().map_or(0.0, Epsilon::to_f64).to_string(),
         report.claim.delta().map_or(0.0, Delta::to_f64).to_string(),
@@ -153,7 +138,7 @@ fn csv(report: &Report) -> String {
         verdict(report).into(),
     ];
     let header = "mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict";
-    format!("{header}\n{}\n", csv_line(&fields))
+    output::csv::<String>(header, [row])
 }
 
 fn for_people(report: &Report) -> String {

@@ -25,11 +25,6 @@ pub const REFUTED: u8 = 1;
 #[error("{0}")]
 pub struct Usage(String);
 
-/// A service says that there is not enough budget left.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Overdrawn(pub String);
-
 /// An error that exits with [`USAGE`].
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
@@ -51,19 +46,18 @@ impl Explained for Usage {
     }
 }
 
-impl Explained for Overdrawn {
-    fn class(&self) -> Class {
-        Class::Exhausted
-    }
-}
-
-/// Prints an error, with settings spelled as flags, and returns the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+/// An error in words, with settings spelled as flags.
+pub fn message(error: &anyhow::Error) -> String {
     let sentences = error.chain().map(|cause| match explained(cause) {
         Some(explained) => explained.message().spelled(Spelling::Flag),
         None => cause.to_string(),
     });
-    crate::output::say!("error: {}", sentences.collect::<Vec<_>>().join(": "));
+    sentences.collect::<Vec<_>>().join(": ")
+}
+
+/// Prints an error and returns the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    crate::output::say!("error: {}", message(error));
     match error.chain().find_map(explained).map_or(Class::Machine, Explained::class) {
         Class::Exhausted => ExitCode::from(OVERDRAWN),
         Class::Request | Class::Missing | Class::Conflict => ExitCode::from(USAGE),
@@ -78,8 +72,9 @@ fn explained<'error>(cause: &'error (dyn Error + 'static)) -> Option<&'error dyn
     }
     let known = [
         as_one::<Usage>,
-        as_one::<Overdrawn>,
         as_one::<reticent::Error>,
+        as_one::<reticent_aggregators::Error>,
+        as_one::<reticent_client::Error>,
         as_one::<reticent_collector::Error>,
         as_one::<reticent_ledger::Error>,
         as_one::<reticent_party::Error>,

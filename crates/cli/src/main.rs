@@ -2,7 +2,6 @@
 
 mod accounting;
 mod audit;
-mod care;
 mod count;
 mod exit;
 mod ledger;
@@ -11,14 +10,12 @@ mod marks;
 mod numbers;
 mod output;
 mod party;
-mod place;
 mod plan;
 mod query;
 mod serve;
 mod stream;
 #[cfg(unix)]
 mod subsample;
-mod text;
 mod token;
 
 use std::process::ExitCode;

@@ -1,7 +1,5 @@
 //! Recognises other file formats where lines are expected.
 
-use std::path::Path;
-
 use anyhow::Result;
 
 use crate::exit::usage;
@@ -22,23 +20,5 @@ pub fn refuse_foreign(name: &str, start: &[u8]) -> Result<()> {
             Some((what, _)) => format!("{name} {what} and has no lines; write its rows as CSV or NDJSON"),
             None => format!("{name} {what}"),
         })),
-    }
-}
-
-/// Refuses a file whose extension, in lower case, stands for a format without lines. Nothing is read: the first line
-/// may hold data.
-///
-/// # Errors
-/// If the extension is that of a table without lines, or of a compressed file.
-pub fn refuse_extension(path: &Path, extension: &str) -> Result<()> {
-    let name = path.display();
-    match extension {
-        "parquet" | "arrow" | "feather" | "ipc" | "xlsx" | "xls" | "ods" | "sqlite" => {
-            Err(usage(format!("{name} has no lines; `reticent count` reads CSV, NDJSON or one number per line")))
-        }
-        "gz" | "zst" | "bz2" | "xz" | "zip" => Err(usage(format!(
-            "{name} is compressed; unpack it first, or count what comes out of a pipe, as in gunzip -c … | reticent count -"
-        ))),
-        _ => Ok(()),
     }
 }

@@ -1,9 +1,15 @@
 //! The formats in which results are printed.
 
-use std::io::{ErrorKind, Write};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
+use anyhow::Context;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use reticent::text::csv_line;
+use serde_json::Value;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,25 +56,38 @@ pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table
 }
 
-/// A line of CSV: fields with a comma, a quote or a line break are quoted.
-pub fn csv_line(fields: &[String]) -> String {
-    let quoted = fields.iter().map(|field| {
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field.clone()
-        }
-    });
-    quoted.collect::<Vec<_>>().join(",")
+/// Whether the terminal has no block characters.
+pub fn no_blocks() -> bool {
+    std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// CSV: a header line, then a line for each row.
+pub fn csv<T: AsRef<str>>(header: &str, rows: impl IntoIterator<Item = Vec<T>>) -> String {
+    rows.into_iter().fold(format!("{header}\n"), |text, row| text + &csv_line(&row) + "\n")
+}
 
-    #[test]
-    fn csv_fields_are_quoted_where_they_must_be() {
-        let fields = ["plain", "a,b", "say \"yes\"", "two\nlines"].map(String::from);
-        assert_eq!(csv_line(&fields), "plain,\"a,b\",\"say \"\"yes\"\"\",\"two\nlines\"");
+/// One object per line.
+pub fn json_lines(values: impl IntoIterator<Item = Value>) -> String {
+    values.into_iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// A progress bar on standard error, shown only on a terminal.
+pub fn progress_bar(total: u64, things: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
     }
+    let template = format!("{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{eta}} left");
+    ProgressBar::new(total).with_style(ProgressStyle::with_template(&template).expect("the template is well formed"))
+}
+
+/// Writes a file, and overwrites one that is there.
+pub fn write_over(path: &Path, text: String) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Writes a new file.
+pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -11,7 +11,7 @@ use reticent_sql::settings::words::guarantee;
 use serde_json::json;
 
 use crate::exit::usage;
-use crate::output::{Format, csv_line, print, say, text_table};
+use crate::output::{Format, csv, json_lines, print, say, text_table};
 use crate::serve::own_directory;
 
 /// The arguments of `reticent token`.
@@ -165,21 +165,12 @@ fn listed(tokens: &[Token], format: Format) -> String {
     let header = ["name", "role", "caps", "created", "revoked"];
     match format {
         Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
-        Format::Csv => {
-            let lines = std::iter::once(csv_line(&header.map(String::from)))
-                .chain(tokens.iter().map(|token| csv_line(&row(token))));
-            lines.map(|line| line + "\n").collect()
-        }
-        Format::Json => tokens
-            .iter()
-            .map(|token| {
-                let Token { id, name, role, caps, created, revoked } = token;
-                let caps: serde_json::Map<_, _> =
-                    caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
-                json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
-                    .to_string()
-                    + "\n"
-            })
-            .collect(),
+        Format::Csv => csv(&header.join(","), tokens.iter().map(row)),
+        Format::Json => json_lines(tokens.iter().map(|token| {
+            let Token { id, name, role, caps, created, revoked } = token;
+            let caps: serde_json::Map<_, _> =
+                caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
+            json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
+        })),
     }
 }

@@ -1,8 +1,8 @@
 //! This crate's error type.
 
 use reticent::error::{Class, Explained};
+use reticent::message;
 use reticent::message::Message;
-use reticent_durable::{Failure, FromFailure};
 use thiserror::Error;
 
 /// Why an operation failed.
@@ -52,6 +52,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// A device's folder cannot be used.
+    #[error("the device {path}: {reason}")]
+    Device {
+        /// The folder.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An error of the core library.
     #[error(transparent)]
     Core(#[from] reticent::Error),
@@ -72,26 +81,13 @@ impl Error {
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Damaged(what) => Self::Damaged(what),
-            Failure::Storage { doing, reason } => Self::Storage { doing, reason },
-        }
-    }
-}
-
-impl FromFailure for Error {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Storage { .. } | Self::Damaged(_))
-    }
-}
+reticent_durable::from_failure!(Error);
 
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             // The caller named the file.
-            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Damaged(_) => Class::Request,
+            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Device { .. } | Self::Damaged(_) => Class::Request,
             Self::TooFew { .. } | Self::NoShuffling(_) => Class::Conflict,
             Self::Core(error) => error.class(),
             _ => Class::Machine,
@@ -99,6 +95,10 @@ impl Explained for Error {
     }
 
     fn message(&self) -> Message {
-        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
+        match self {
+            Self::Device { path, reason } => message!(["device"], " {path}: {reason}"),
+            Self::Core(error) => error.message(),
+            other => other.to_string().into(),
+        }
     }
 }

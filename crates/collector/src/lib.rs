@@ -23,7 +23,10 @@
 //! | [`collector`] | [`Collector`]: the file of reports |
 //! | [`collected`] | [`Collected`]: the outcome for a batch of reports |
 //! | [`estimated`] | [`Estimated`]: estimates from all reports |
-//! | [`task_file`] | reading a task file |
+//! | `shown` | estimates for people, spreadsheets and programs |
+//! | [`task_file`] | reading and writing a task file |
+//! | [`facts`](mod@facts) | a task in words |
+//! | [`folder`] | [`Folder`]: what a device must not forget |
 //! | [`error`] | the error type |
 //!
 //! # What is not promised
@@ -35,9 +38,13 @@ pub mod collected;
 pub mod collector;
 pub mod error;
 pub mod estimated;
+pub mod facts;
+pub mod folder;
+mod shown;
 pub mod task_file;
 
 pub use collected::Collected;
 pub use collector::Collector;
 pub use error::{Error, Result};
 pub use estimated::Estimated;
+pub use folder::{Folder, device};

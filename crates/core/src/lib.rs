@@ -38,6 +38,7 @@
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
 //! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
+//! | [`text`] | text from outside on a terminal, in JSON and in CSV |
 //! | [`error`] | the one error type, and the classes of errors that exit codes and HTTP statuses follow |
 //! | [`mod@message`] | messages that name settings, which every interface spells its own way |
 //!
@@ -68,6 +69,7 @@ pub mod privacy;
 pub mod release;
 pub mod secrets;
 pub mod statistic;
+pub mod text;
 
 pub use error::{Error, Result};
 pub use ledger::Ledger;

@@ -58,6 +58,27 @@ pub trait FromFailure: From<Failure> {
     fn is_failure(&self) -> bool;
 }
 
+/// Implements [`FromFailure`] for an error type with the variants `Damaged(String)` and `Storage { doing, reason }`.
+#[macro_export]
+macro_rules! from_failure {
+    ($error:ty) => {
+        impl From<$crate::Failure> for $error {
+            fn from(failure: $crate::Failure) -> Self {
+                match failure {
+                    $crate::Failure::Damaged(what) => Self::Damaged(what),
+                    $crate::Failure::Storage { doing, reason } => Self::Storage { doing, reason },
+                }
+            }
+        }
+
+        impl $crate::FromFailure for $error {
+            fn is_failure(&self) -> bool {
+                matches!(self, Self::Storage { .. } | Self::Damaged(_))
+            }
+        }
+    };
+}
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

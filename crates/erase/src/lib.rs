@@ -10,6 +10,7 @@
 //! | [`Erasing`] | the allocator; a program installs it, libraries do not |
 //! | [`begin`] | from now on freed memory is overwritten, permanently |
 //! | [`burn_stack`] | overwrites what earlier calls left on the stack |
+//! | [`Care`] | also keeps other processes from dumping or reading the memory |
 //!
 //! # What is not promised
 //! Allocated memory is not touched: buffers kept for reuse must be freed, or overwritten by their owner. Code in other
@@ -25,12 +26,16 @@
 //! assert!(reticent_erase::is_on());
 //! ```
 
+pub mod care;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use zeroize::Zeroize;
 use zeroizing_alloc::ZeroAlloc;
+
+pub use care::Care;
 
 /// Freed memory is left unchanged.
 const OFF: u8 = 0;

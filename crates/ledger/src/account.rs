@@ -1,12 +1,21 @@
 //! What a dataset may spend and has spent.
 
-use crate::budget::Spend;
+use reticent::privacy::Guarantee;
+use reticent::text::printable;
+use serde_json::{Value, json};
+
+use crate::budget::{Budget, Spend};
 use crate::chain::misplaced;
+use crate::component::Component;
 use crate::entry::{Dataset, Event, Row, Terms};
 use crate::error::Result;
 use crate::limit;
 use crate::rules::registered;
 use crate::storage::Pages;
+
+/// The columns of [`Account::rows`].
+pub const COLUMNS: [&str; 9] =
+    ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges"];
 
 /// What a dataset may spend and has spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +29,75 @@ pub struct Account {
     pub spent: Vec<(Terms, Spend)>,
     /// The failed charge that suspended the dataset; `None` if it is not suspended.
     pub suspended: Option<u64>,
+}
+
+impl Account {
+    /// The limit for charges under these terms, if there is one.
+    pub fn limit(&self, terms: &Terms) -> Option<&Guarantee> {
+        match &self.dataset.budget {
+            Budget::Limit(limit) if self.dataset.terms.as_ref() == Some(terms) => Some(limit),
+            _ => None,
+        }
+    }
+
+    /// ε, δ and ρ under each set of terms.
+    pub fn components(&self) -> impl Iterator<Item = (&Terms, Vec<Component>)> {
+        self.spent.iter().map(|(terms, spent)| (terms, Component::all(self.limit(terms), spent)))
+    }
+
+    /// Rows for spreadsheets, one for each component, with exact numbers; one that is mostly empty if nothing is limited or
+    /// spent.
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let text = |value: Option<String>| value.unwrap_or_default();
+        let row = |rest: [String; 7]| {
+            let (name, charges) = (printable(&self.dataset.name), self.charges.to_string());
+            std::iter::once(name).chain(rest).chain([charges]).collect()
+        };
+        let mut rows = Vec::new();
+        for (terms, components) in self.components() {
+            rows.extend(components.iter().map(|component| {
+                row([
+                    printable(&terms.unit),
+                    terms.adjacency.to_string(),
+                    component.name.into(),
+                    text(component.limit.as_ref().map(ToString::to_string)),
+                    component.spent.to_string(),
+                    text(component.left().map(|left| left.to_string())),
+                    text(component.part().map(|part| part.to_f64().to_string())),
+                ])
+            }));
+        }
+        if rows.is_empty() {
+            rows.push(row(Default::default()));
+        }
+        rows
+    }
+
+    /// The account for programs.
+    pub fn to_json(&self) -> Value {
+        let spent = self.components().map(|(terms, components)| {
+            json!({
+                "unit": terms.unit,
+                "adjacency": terms.adjacency,
+                "limited": self.limit(terms).is_some(),
+                "components": components.iter().map(Component::to_json).collect::<Vec<_>>(),
+            })
+        });
+        let terms = self.dataset.terms.as_ref();
+        let budget = match &self.dataset.budget {
+            Budget::Limit(limit) => Some(limit.to_string()),
+            Budget::Unlimited => None,
+        };
+        json!({
+            "dataset": self.dataset.name,
+            "unit": terms.map(|terms| &terms.unit),
+            "adjacency": terms.map(|terms| terms.adjacency),
+            "budget": budget,
+            "charges": self.charges,
+            "suspended": self.suspended,
+            "spent": spent.collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// The result of a registration.

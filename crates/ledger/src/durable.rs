@@ -1,7 +1,9 @@
 //! The ledger itself: rules, storage and anchor.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use reticent::Permit;
@@ -163,6 +165,15 @@ impl DurableLedger {
         self
     }
 
+    /// [`DurableLedger::anchored`] to this file, if there is one.
+    #[must_use]
+    pub fn anchored_if(self, anchor: Option<&Path>) -> Self {
+        match anchor {
+            Some(file) => self.anchored(Anchor::new(file)),
+            None => self,
+        }
+    }
+
     /// Registers a dataset, or sets the limit of one that had none. Earlier charges under the same unit and adjacency
     /// count toward the limit; those under others stay in the history, and no more charges are accepted under them.
     ///
@@ -315,6 +326,37 @@ impl DurableLedger {
                 }
             }
         }
+    }
+
+    /// [`DurableLedger::records`] of one dataset, or of all; only the `last` ones, if that is given.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read, or an entry was changed; then none of the `last` ones was passed on.
+    pub fn records_of(
+        &self,
+        dataset: Option<&str>,
+        last: Option<u64>,
+        mut each: impl FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let after = match (last, dataset) {
+            (Some(last), None) => self.head()?.number.saturating_sub(last),
+            _ => 0,
+        };
+        let mut newest = VecDeque::new();
+        self.records(after, |record| {
+            if dataset.is_some() && record.dataset.as_deref() != dataset {
+                return ControlFlow::Continue(());
+            }
+            let Some(last) = last else { return each(record) };
+            newest.push_back(record);
+            if newest.len() as u64 > last {
+                newest.pop_front();
+            }
+            ControlFlow::Continue(())
+        })?;
+        // Whether it breaks or not, this is the end.
+        let _ = newest.into_iter().try_for_each(each);
+        Ok(())
     }
 
     /// The newest entry.

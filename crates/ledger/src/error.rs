@@ -1,6 +1,8 @@
 //! This crate's error type.
 
 use reticent::error::{Class, Explained};
+use reticent::ledger::UNFINISHED;
+use reticent::message;
 use reticent::message::Message;
 use thiserror::Error;
 
@@ -144,6 +146,18 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// A request that cannot be accounted for as it was made; the message says what to write instead.
+    #[error("{0}")]
+    Request(Message),
+
+    /// The user's own ledger cannot be used.
+    #[error("{}", self.message())]
+    Own(String, Box<Error>),
+
+    /// The request was charged before, and has no outcome.
+    #[error("{UNFINISHED}")]
+    Unfinished,
+
     /// There is no such file.
     #[error("cannot read {file}: {reason}")]
     File {
@@ -229,19 +243,34 @@ impl Explained for Error {
             Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
             | Self::Unusable { .. }
+            | Self::Request(_)
             | Self::File { .. }
             | Self::FileName(_)
             | Self::Missing(_)
             | Self::NotALedger(_) => Class::Request,
+            Self::Own(_, error) => error.class(),
             Self::Core(error) => error.class(),
-            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. } => {
-                Class::Machine
-            }
+            Self::Unfinished
+            | Self::Damaged(_)
+            | Self::NotAnchored(_)
+            | Self::Replaced(_)
+            | Self::Older(_)
+            | Self::Storage { .. } => Class::Machine,
         }
     }
 
     fn message(&self) -> Message {
-        if let Self::Core(error) = self { error.message() } else { self.to_string().into() }
+        match self {
+            Self::Request(message) => message.clone(),
+            Self::Own(place, error) => {
+                let mut message =
+                    message!("your ledger, {place}, cannot be used (", ["ledger"], " names another one): ");
+                message.extend(error.message());
+                message
+            }
+            Self::Core(error) => error.message(),
+            other => other.to_string().into(),
+        }
     }
 
     fn setting(&self) -> Option<&str> {

@@ -17,6 +17,11 @@
 //! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
 //! | [`files`] | the datasets that the rows of a file belong to |
 //! | [`history`] | the ledger's history, entry by entry |
+//! | [`component`] | ε, δ and ρ, each with its own limit |
+//! | [`place`] | which ledger to use: a named one, or the user's own |
+//! | [`accounting`] | accounting for a program that releases statistics about files |
+//! | [`notice`] | what the user hears about charges |
+//! | [`registration`] | datasets as users name and register them |
 //! | [`verify`] | detection of tampering |
 //! | [`anchor`] | the newest hash, kept elsewhere, which reveals a restored older copy |
 //! | [`storage`] | SQLite and PostgreSQL |
@@ -35,10 +40,12 @@
 //! - `postgres` (default): a ledger shared by several machines.
 
 pub mod account;
+pub mod accounting;
 pub mod anchor;
 pub mod budget;
 mod chain;
 pub mod claims;
+pub mod component;
 pub mod durable;
 pub mod entry;
 pub mod error;
@@ -47,6 +54,9 @@ mod group;
 pub mod hash;
 pub mod history;
 mod limit;
+pub mod notice;
+pub mod place;
+pub mod registration;
 mod rules;
 pub mod storage;
 pub mod verify;
@@ -56,10 +66,13 @@ pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
 pub use claims::{Subject, Use, dataset_of_file};
+pub use component::Component;
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};
 pub use error::{Error, Result};
 pub use files::Owner;
-pub use history::Record;
+pub use history::{Record, Summary};
+pub use notice::Notice;
+pub use place::Place;
 pub use storage::location::Location;
-pub use verify::{Finding, Verdict};
+pub use verify::{Finding, Inspection, Verdict};

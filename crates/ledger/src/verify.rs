@@ -4,14 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use reticent::ledger::{Charge, Releases};
+use serde_json::{Value, json};
 
-use crate::anchor::Head;
+use crate::anchor::{Anchor, Head};
 use crate::budget::{Budget, Spend};
+use crate::durable::DurableLedger;
 use crate::entry::{Dataset, Entry, Event, Row, Terms};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::limit::Past;
 use crate::storage::Pages;
+use crate::storage::location::Location;
 
 /// How many rows are read at a time.
 const PIECE: u32 = 4096;
@@ -51,6 +54,65 @@ impl Verdict {
     /// Whether the ledger is intact.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty() && self.head.is_some()
+    }
+
+    /// The verdict about a ledger that cannot be read.
+    fn unread(text: String) -> Self {
+        Self { entries: 0, head: None, findings: vec![Finding { entry: None, text }] }
+    }
+
+    /// The verdict for programs.
+    pub fn to_json(&self) -> Value {
+        let findings =
+            self.findings.iter().map(|finding| json!({ "entry": finding.entry, "text": finding.to_string() }));
+        json!({
+            "entries": self.entries,
+            "sound": self.is_sound(),
+            "head": self.head.as_ref().map(|head| head.hash),
+            "ledger": self.head.as_ref().map(|head| &head.ledger),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A verdict, and what became of the anchor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the anchor held before.
+    pub held: Option<Head>,
+    /// Whether the anchor could be moved to the newest entry; it is moved only if the ledger is intact.
+    pub advanced: Result<()>,
+}
+
+impl Inspection {
+    /// Verifies the ledger at a location, and compares it with an anchor, which is moved if the ledger is intact. A ledger
+    /// that the anchor knows and that is gone, and one too damaged to be read, are findings, too.
+    ///
+    /// # Errors
+    /// If the ledger or the anchor cannot be read.
+    pub fn of(location: &Location, anchor: Option<&Anchor>) -> Result<Self> {
+        let held = anchor.map(Anchor::read).transpose()?.flatten();
+        let opened = DurableLedger::open_to_read(location);
+        let verdict = opened.and_then(|ledger| match anchor {
+            Some(anchor) => ledger.anchored(anchor.clone()).verify(),
+            None => ledger.verify(),
+        });
+        let verdict = match (verdict, &held) {
+            (Ok(verdict), _) => verdict,
+            // The worst that can be done to a ledger is to delete it.
+            (Err(Error::Missing(_)), Some(held)) => {
+                Verdict::unread(format!("the anchor knows entry {}, but there is no ledger", held.number))
+            }
+            (Err(Error::Damaged(what)), _) => Verdict::unread(format!("{what}, so not everything can be read")),
+            (Err(error), _) => return Err(error),
+        };
+        let advanced = match (anchor, &verdict.head, verdict.is_sound()) {
+            (Some(anchor), Some(head), true) => anchor.advance(head),
+            _ => Ok(()),
+        };
+        Ok(Self { verdict, held, advanced })
     }
 }
 

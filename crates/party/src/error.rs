@@ -9,7 +9,6 @@ use reticent::secrets::hide;
 use thiserror::Error;
 
 use crate::abort::Abort;
-use crate::aggregators::Fault;
 use crate::hex::Digest;
 
 /// What went wrong. No variant contains row data or secrets, so an error may be logged and shown.
@@ -67,10 +66,6 @@ pub enum Error {
     #[error("{0}")]
     Aborted(Box<Abort>),
 
-    /// The collection failed.
-    #[error("{0}")]
-    Collection(Box<Fault>),
-
     /// A network operation failed on this machine.
     #[error("{doing} failed: {reason}")]
     Network {
@@ -83,6 +78,10 @@ pub enum Error {
     /// This party's statistic could not be computed after the charge.
     #[error("the statistic could not be computed: {0}; the charge is kept")]
     Statistic(String),
+
+    /// A party's statistic could not be computed in a simulation.
+    #[error("{0}")]
+    Simulated(String),
 
     /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
     #[error("the task says {what} {said}, but its query has {derived}; `reticent party task new` writes the right one")]
@@ -150,20 +149,24 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn parameter(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
+    /// An [`Error::Parameter`], without the secrets that were written into it.
+    pub fn parameter(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
         let (value, allowed) = (value.to_string(), allowed.into());
         Self::Parameter { field, value: hide(&value).into_owned(), allowed: hide(&allowed).into_owned() }
     }
 
-    pub(crate) fn file(doing: &'static str, path: &Path, reason: impl Display) -> Self {
+    /// An [`Error::File`].
+    pub fn file(doing: &'static str, path: &Path, reason: impl Display) -> Self {
         Self::File { doing, path: path.display().to_string(), reason: reason.to_string() }
     }
 
-    pub(crate) fn form(path: &Path, reason: impl Display) -> Self {
+    /// An [`Error::Form`], without the secrets that were written into it.
+    pub fn form(path: &Path, reason: impl Display) -> Self {
         Self::Form { path: path.display().to_string(), reason: hide(&reason.to_string()).into_owned() }
     }
 
-    pub(crate) fn network(doing: impl Into<String>, reason: impl Display) -> Self {
+    /// An [`Error::Network`].
+    pub fn network(doing: impl Into<String>, reason: impl Display) -> Self {
         Self::Network { doing: doing.into(), reason: reason.to_string() }
     }
 

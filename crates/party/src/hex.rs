@@ -29,7 +29,7 @@ pub type Digest = Hex<32>;
 pub struct NotHexadecimal(usize);
 
 /// The digest of all parts, concatenated.
-pub(crate) fn sha256<'part>(parts: impl IntoIterator<Item = &'part [u8]>) -> Digest {
+pub fn sha256<'part>(parts: impl IntoIterator<Item = &'part [u8]>) -> Digest {
     let mut context = Context::new(&SHA256);
     parts.into_iter().for_each(|part| context.update(part));
     Hex(context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes"))

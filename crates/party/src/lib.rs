@@ -51,8 +51,8 @@
 //! | [`config`] | what only one party knows |
 //! | [`query`] | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
-//! | [`aggregators`] | many untrusted clients, and two or three aggregators that add up answers none of them sees |
 //! | [`mod@simulate`] | all parties in one process |
+//! | [`mod@view`] | what all parties but one learn together (feature `sql`) |
 //! | `session` | the rounds |
 //! | [`message`] | signed messages, as bytes |
 //! | [`transport`] | mutual TLS between all parties, or an in-memory network |
@@ -62,7 +62,7 @@
 //! | [`promise`] | the guarantee in words |
 //! | [`mod@abort`] | how an attempt ends without a result |
 //! | [`times`] | timeouts |
-//! | `file` | files written by people |
+//! | [`file`](mod@file) | files written by people |
 //! | [`hex`] | bytes as text |
 //! | [`error`] | the error type |
 //!
@@ -82,14 +82,13 @@
 //!
 //! # Features
 //! - `sql` (default): the statistic is the task's SQL, checked against the task. Without it there is no SQL engine: for
-//!   aggregators, and for statistics of your own.
+//!   statistics of your own, and for `reticent-aggregators`, which has its keys, connections and files from here.
 
 pub mod abort;
-pub mod aggregators;
 mod charge;
 pub mod config;
 pub mod error;
-mod file;
+pub mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
@@ -104,6 +103,8 @@ pub mod task;
 pub mod times;
 pub mod transcript;
 pub mod transport;
+#[cfg(feature = "sql")]
+pub mod view;
 
 pub use abort::{Abort, Reason};
 pub use config::Config;
@@ -118,3 +119,5 @@ pub use state::State;
 pub use task::{Cell, Draft, Member, Task};
 pub use times::Times;
 pub use transcript::{Transcript, Verdict};
+#[cfg(feature = "sql")]
+pub use view::{Seen, view};

@@ -8,17 +8,21 @@ use std::path::{Path, PathBuf};
 
 use reticent::exact::Rational;
 use reticent::multiparty::Plan;
-use reticent::privacy::Guarantee;
+use reticent::privacy::{Epsilon, Guarantee};
 use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::{Noise, Shape};
 use reticent_sql::settings::words::range;
 use reticent_sql::{Answer, Input, JointQuery, Options, Table, Unit};
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::hex::Digest;
-use crate::promise::against;
+use crate::promise::{OWN_ROWS, against};
 use crate::run::Statistic;
-use crate::task::Task;
+use crate::task::{DraftCell, Grid, Number, Task};
+
+/// Up to this many parties, the ε for every number of colluders fits on one line.
+const EACH_IN_A_LINE: usize = 8;
 
 /// A task whose numbers are those of its query. Only the check makes one, and only from one are a party's [rows](OwnRows) opened.
 ///
@@ -60,6 +64,16 @@ pub struct CheckedTask {
     query: JointQuery,
 }
 
+/// The cells of a query, with the value of a grid step unless it is 1.
+pub fn cells(shape: &Shape) -> Vec<DraftCell> {
+    let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
+    let cell = |(name, step): (String, &Rational)| match *step == Rational::ONE {
+        true => DraftCell::Name(name),
+        false => DraftCell::Grid(Grid { name, step: Number::Text(step.to_string()) }),
+    };
+    shape.labels().into_iter().zip(steps).map(cell).collect()
+}
+
 impl CheckedTask {
     /// Derives the numbers from the query and compares.
     ///
@@ -70,6 +84,44 @@ impl CheckedTask {
         let query = JointQuery::imagined(task.sql(), options(&task)?)?;
         compare(&task, query.shape())?;
         Ok(Self { plan: task.plan()?, task, query })
+    }
+
+    /// The parties and the guarantee of an attempt, for programs; `transcript` is its file.
+    ///
+    /// # Errors
+    /// Never for a validated task.
+    pub fn to_json(&self, attempt: u32, transcript: Option<&str>) -> Result<Value> {
+        let (task, plan) = (&self.task, &self.plan);
+        let losses: Vec<f64> = plan.losses()?.iter().map(Epsilon::to_f64).collect();
+        Ok(json!({
+            "task": task.hash(),
+            "title": task.title(),
+            "session": task.session(),
+            "attempt": attempt,
+            "protocol": task.protocol(),
+            "parties": task.parties().iter().map(|member| &member.name).collect::<Vec<_>>(),
+            "epsilon_by_colluders": losses,
+            "covers": OWN_ROWS,
+            "epsilon_of_somebody_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
+            "transcript": transcript,
+        }))
+    }
+
+    /// The ε of a party's rows if more parties collude than planned for, in words; `None` if there are no more.
+    ///
+    /// # Errors
+    /// Never for a validated task.
+    pub fn against_more(&self) -> Result<Option<String>> {
+        let losses = self.plan.losses()?;
+        let planned = self.plan.protocol().colluders(self.plan.parties()) as usize;
+        let more: Vec<String> = losses
+            .iter()
+            .enumerate()
+            .skip(planned + 1)
+            .filter(|(colluders, _)| losses.len() <= EACH_IN_A_LINE || *colluders + 1 == losses.len())
+            .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
+            .collect();
+        Ok((!more.is_empty()).then(|| more.join(", ")))
     }
 
     /// Reads a task file and checks it.

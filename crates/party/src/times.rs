@@ -22,12 +22,15 @@ pub struct Times {
 
 impl Times {
     /// From a configuration file's seconds.
-    pub(crate) fn of_seconds(join: u64, round: u64) -> Self {
+    pub fn of_seconds(join: u64, round: u64) -> Self {
         Self { join: Duration::from_secs(join), round: Duration::from_secs(round), linger: LINGER }
     }
 
     /// Checks a configuration file's seconds.
-    pub(crate) fn check(join_seconds: u64, round_seconds: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// If one of them is not from 1 to 86400.
+    pub fn check(join_seconds: u64, round_seconds: u64) -> Result<()> {
         for (field, seconds) in [("join_seconds", join_seconds), ("round_seconds", round_seconds)] {
             if !(1..=LONGEST_SECONDS).contains(&seconds) {
                 return Err(Error::parameter(field, seconds, "from 1 to 86400"));
@@ -38,11 +41,11 @@ impl Times {
 }
 
 /// The default time to wait for all parties to join.
-pub(crate) fn join_seconds() -> u64 {
+pub fn join_seconds() -> u64 {
     600
 }
 
 /// The default time for each later round.
-pub(crate) fn round_seconds() -> u64 {
+pub fn round_seconds() -> u64 {
     120
 }

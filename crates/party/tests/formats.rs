@@ -6,9 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reticent_party::aggregators::{self, Record, Store};
 use reticent_party::{PrivateKey, State, Task, Transcript};
-use rusqlite::Connection;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -52,25 +50,4 @@ fn a_key_is_the_one_of_its_task() {
     fs::copy(fixture("north.key"), &path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(PrivateKey::read(&path).unwrap().public(), task().parties()[0].key);
-}
-
-#[test]
-fn the_file_and_the_record_of_an_aggregator_of_version_1_say_what_they_said() {
-    let task = aggregators::Task::read(&fixture("vote.toml")).unwrap();
-    assert_eq!(task.hash().to_string(), "c62413cf5dcc8a4d2f8ed3d11bc6374fd699ddc50c10bd98d2ba74410464de2f");
-    let record = Record::read(&fs::read_to_string(fixture("record.json")).unwrap(), &task).unwrap();
-    assert_eq!((record.reports(), record.dropped(), record.sums(&task).unwrap()), (3, 0, vec![3]));
-
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ngo.reports");
-    let connection = Connection::open(&path).unwrap();
-    connection.execute_batch(&fs::read_to_string(fixture("aggregator-1.sql")).unwrap()).unwrap();
-    let store = Store::open(&path, &task, 0).unwrap();
-    assert_eq!((store.waiting().unwrap(), store.pending().unwrap()), (2, None));
-    assert_eq!(store.record().unwrap(), Some(record));
-    drop(store);
-    assert!(Store::open(&path, &task, 1).unwrap_err().to_string().contains("another task or aggregator"));
-    connection.pragma_update(None, "user_version", 2).unwrap();
-    let refused = Store::open(&path, &task, 0).unwrap_err().to_string();
-    assert!(refused.ends_with("not an aggregator's store, or from another version"), "{refused}");
 }

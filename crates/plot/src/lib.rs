@@ -19,6 +19,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
+//! | [`terminal`] | bars and short numbers for a terminal |
 //! | [`mod@releases`] | the releases of counters, with their error bands |
 //! | `axis`, `ticks`, `label` | from values to positions and labels |
 //! | `thin` | reduces many points to few: the smallest and the largest in each column |
@@ -33,6 +34,7 @@ mod draw;
 mod label;
 mod layout;
 pub mod releases;
+pub mod terminal;
 mod text;
 mod thin;
 mod ticks;

@@ -8,6 +8,7 @@
 //! | [`engine`] | from files to exact statistics |
 //! | [`release`] | what is released, how the budget is split, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and their cost |
+//! | `shown` | an answer as text, for people and spreadsheets |
 //! | [`outcome`] | [`Outcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
 //! | [`options`] | [`Options`]: privacy unit, budget, clamping bounds |
@@ -34,6 +35,7 @@ pub mod release;
 pub mod resolve;
 pub mod scalar;
 pub mod settings;
+mod shown;
 pub mod usage;
 mod walk;
 

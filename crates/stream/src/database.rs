@@ -1,7 +1,7 @@
 //! The format of a data directory's SQLite file.
 
+use reticent_durable::Form;
 pub(crate) use reticent_durable::{Access, Database};
-use reticent_durable::{Failure, Form, FromFailure};
 
 use crate::error::Error;
 
@@ -37,20 +37,7 @@ CREATE TABLE release (
 pub(crate) const FORM: Form =
     Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, cache_kib: CACHE, schema: SCHEMA };
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Damaged(what) => Self::Damaged(what),
-            Failure::Storage { doing, reason } => Self::Storage { doing, reason },
-        }
-    }
-}
-
-impl FromFailure for Error {
-    fn is_failure(&self) -> bool {
-        matches!(self, Self::Storage { .. } | Self::Damaged(_))
-    }
-}
+reticent_durable::from_failure!(Error);
 
 /// A failed statement.
 pub(crate) fn failed(error: rusqlite::Error) -> Error {

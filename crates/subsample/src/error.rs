@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reticent::error::{Class, Explained};
+use reticent::message;
 use reticent::message::Message;
 
 use crate::environment::PATH;
+use crate::schedule::in_words;
 use crate::trial::ROWS;
 
 /// What can go wrong. No error text depends on the rows of the table.
@@ -109,8 +111,29 @@ impl Explained for Error {
 
     fn message(&self) -> Message {
         match self {
+            Self::Parameter { parameter: "default", value, .. } => {
+                message!(["default"], " is {value}, but with ", ["numeric"], " it must be a number")
+            }
+            Self::Program { program, fault } => {
+                let fault = fault.of(program);
+                message!(["program"], " {fault}")
+            }
+            Self::Sql(error) => message!(["sql"], ": {error}"),
+            Self::NoTrialAnswer { program, file, numeric, limit } => {
+                let (rows, nothing, limit) = (rows_of(file.as_deref()), nothing(*numeric), in_words(*limit));
+                message!(
+                    ["program"],
+                    " {program} has no answer for {rows} (it failed, printed {nothing}, or took longer than {limit}), so nothing is \
+                     charged; give it rows that you made up with ",
+                    ["trial"],
+                    " FILE, or say with ",
+                    ["default"],
+                    " VALUE what counts for a block without an answer"
+                )
+            }
+            Self::TrialColumns { .. } => message!(["trial"], " {self}"),
+            Self::Scratch { .. } => message!("set TMPDIR to a directory that can be written: {self}"),
             Self::Core(error) => error.message(),
-            Self::Sql(error) => error.message(),
             other => other.to_string().into(),
         }
     }
@@ -212,7 +235,7 @@ impl TableFault {
 }
 
 /// The rows of a trial, in words.
-pub fn rows_of(file: Option<&Path>) -> String {
+fn rows_of(file: Option<&Path>) -> String {
     match file {
         Some(file) => format!("the rows in {}", file.display()),
         None => format!("{ROWS} rows of whole numbers, or for none"),
@@ -220,6 +243,6 @@ pub fn rows_of(file: Option<&Path>) -> String {
 }
 
 /// What a run without an answer printed, in words.
-pub fn nothing(numeric: bool) -> &'static str {
+fn nothing(numeric: bool) -> &'static str {
     if numeric { "no number" } else { "nothing" }
 }

@@ -37,7 +37,7 @@
 //! |---|---|
 //! | [`plan`] | [`Plan`]: how the blocks' answers become a release, and under which guarantee |
 //! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
-//! | `cells` | CSV lines |
+//! | `cells` | writing CSV lines |
 //! | [`statistic`] | [`Statistic`]: the program that runs on every block |
 //! | [`block_sql`] | what that program does for a statistic in SQL |
 //! | [`environment`] | [`Environment`]: what a run sees of the system |
@@ -45,6 +45,7 @@
 //! | [`schedule`] | [`Schedule`]: when runs start, and how many run at a time |
 //! | [`subsample`] | [`Subsample`]: all of it together |
 //! | [`trial`] | [`Trial`]: made-up rows on which the statistic is tried before the charge |
+//! | [`dry_run`] | [`DryRun`]: the cost and the probability of a refusal, without spending anything |
 //! | [`kept`] | [`Kept`]: the outcome, as stored in a ledger |
 //! | [`error`] | the one error type |
 //!
@@ -61,6 +62,7 @@
 
 pub mod block_sql;
 mod cells;
+pub mod dry_run;
 pub mod environment;
 pub mod error;
 pub mod kept;
@@ -72,6 +74,7 @@ pub mod subsample;
 pub mod table;
 pub mod trial;
 
+pub use dry_run::DryRun;
 pub use environment::{Environment, Isolation};
 pub use error::{Error, ProgramFault, Result, TableFault};
 pub use kept::Kept;

@@ -93,6 +93,16 @@ impl Schedule {
     }
 }
 
+/// A duration for people.
+pub fn in_words(length: Duration) -> String {
+    let seconds = length.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, _) => format!("{:.1} s", length.as_secs_f64()),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -130,5 +140,12 @@ mod tests {
         let begin = Instant::now();
         schedule.run(&[(); 6], |()| Some(()), || ());
         assert!(begin.elapsed() >= schedule.length(6));
+    }
+
+    #[test]
+    fn durations_are_written_for_people() {
+        for (milliseconds, words) in [(1050, "1.1 s"), (105_000, "1 min 45 s"), (3_600_000, "1 h 0 min")] {
+            assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
+        }
     }
 }

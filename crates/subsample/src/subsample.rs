@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use reticent::Permit;
+use reticent::message::Message;
+use reticent::{Permit, message};
 use tempfile::TempDir;
 
 use crate::environment::Environment;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::plan::{Mechanism, Plan, Unit};
 use crate::run::{self, Run};
+use crate::schedule::in_words;
 use crate::statistic::Statistic;
 use crate::table::{Block, Table};
 use crate::trial::Trial;
@@ -81,6 +83,42 @@ impl<R: BufRead> Subsample<R> {
         let limit = self.runner.limit.as_millis();
         let memory = self.runner.environment.memory.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
         format!("subsample of {:?}: {statistic}; {words}; a run has {limit} ms{memory}", table.as_os_str())
+    }
+
+    /// The guarantee, the method and the duration in words, none of which depends on the rows.
+    pub fn words(&self) -> Vec<Message> {
+        let (plan, schedule) = (&self.plan, self.plan.schedule());
+        let (guarantee, unit, adjacency, blocks) = (plan.guarantee(), plan.unit(), plan.adjacency(), plan.blocks());
+        let how = match plan.mechanism() {
+            Mechanism::Mode(mode) => {
+                let threshold = mode.test().threshold();
+                format!("the most frequent answer is released if half its lead, with noise, reaches {threshold}")
+            }
+            Mechanism::Mean { bounds, mean, .. } => {
+                let unless =
+                    mean.tolerated().map(|most| format!(", unless more than {most} blocks, with noise, have none"));
+                format!(
+                    "the mean of the answers, within {bounds}, is released with noise{}",
+                    unless.unwrap_or_default()
+                )
+            }
+        };
+        let mut words = vec![message!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}")];
+        let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(blocks)), in_words(schedule.limit()));
+        if schedule.is_padded() {
+            words.push(message!("{blocks} runs, {jobs} at a time, {limit} each, even if they end earlier: {length}"));
+        } else {
+            words.push(message!("{blocks} runs, {jobs} at a time, at most {limit} each: {length} or less"));
+            words.push(message!("warning: ", ["unpadded"], ": the total time tells something about the rows"));
+        }
+        if jobs > 1 {
+            words.push(message!(
+                "a run that takes too much time or memory can change all {jobs} answers of its turn; the noise allows for that"
+            ));
+        }
+        let isolation = self.environment().isolation.describe();
+        words.push(message!("runs: {isolation}"));
+        words
     }
 
     /// The answer for a table without rows. The statistic's standard error is shown: without rows it contains no

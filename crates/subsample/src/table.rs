@@ -8,10 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use reticent::text::CsvLine;
 use reticent_sql::scalar::TABLE;
 use reticent_sql::scalar::rows::each_row;
 
-use crate::cells::{Cells, write_line};
+use crate::cells::write_line;
 use crate::error::{Error, Result, TableFault};
 
 /// Names less similar than this are not suggested as typos.
@@ -81,13 +82,13 @@ impl<R: BufRead> Table<R> {
         let mut line = Vec::new();
         let read = reader.read_until(b'\n', &mut line);
         read.map_err(|error| faulty(TableFault::Unreadable(error.to_string())))?;
-        let mut cells = Cells::new();
+        let mut cells = CsvLine::new();
         cells.read(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
-        if cells.count() == 0 {
+        if cells.cells() == 0 {
             return Err(faulty(TableFault::NoHeader));
         }
-        let text = |place| String::from_utf8_lossy(cells.cell(place)).into_owned();
-        let header = (0..cells.count()).map(text).collect();
+        let text = |place| String::from_utf8_lossy(cells.cell(place).unwrap_or_default()).into_owned();
+        let header = (0..cells.cells()).map(text).collect();
         Ok(Self { rows: Rows::Lines(reader), header, name })
     }
 
@@ -169,16 +170,16 @@ impl<R: BufRead> Table<R> {
                 return if matches!(read, Ok(Ok(()))) { Ok(()) } else { Err(Error::Reading) };
             }
         };
-        let (mut line, mut cells) = (Vec::new(), Cells::new());
+        let (mut line, mut cells) = (Vec::new(), CsvLine::new());
         loop {
             line.clear();
             if reader.read_until(b'\n', &mut line).map_err(|_| Error::Reading)? == 0 {
                 return Ok(());
             }
             cells.read(&line);
-            if cells.count() > 0 {
-                let id = unit.map(|place| cells.cell(place)).filter(|id| !id.is_empty());
-                act(id, &(0..self.header.len()).map(|place| cells.cell(place)).collect::<Vec<_>>());
+            if cells.cells() > 0 {
+                let id = unit.map(|place| cells.cell(place).unwrap_or_default()).filter(|id| !id.is_empty());
+                act(id, &(0..self.header.len()).map(|place| cells.cell(place).unwrap_or_default()).collect::<Vec<_>>());
             }
         }
     }

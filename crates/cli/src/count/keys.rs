@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use reticent_ledger::accounting::refuse_public;
 use reticent_ledger::files::shared;
+use reticent_stream::count::source::standard_file;
 
 use super::arguments::Arguments;
-use super::source::standard_file;
-use crate::accounting::refuse_public;
 use crate::exit::usage;
 
 /// The keys given on the command line, as a list or a file.

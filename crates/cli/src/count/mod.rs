@@ -5,40 +5,33 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `source` | files, pipes and standard input |
 //! | `keys` | known keys |
 //! | `printer` | printing and plotting releases |
 
 mod arguments;
 mod keys;
 mod printer;
-mod source;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::continual::SavedTally;
-use reticent::continual::keyed::Admission;
-use reticent::ledger::Accounting;
 use reticent_durable::beside;
+use reticent_erase::Care;
+use reticent_ledger::Place;
+use reticent_ledger::accounting::Request;
 use reticent_stream::SystemClock;
-use reticent_stream::count::{Definition, Engine, Error, Kept, Lines, Mode, Plan, State, Store};
+use reticent_stream::count::source::input_by_name;
+use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Plan, Reader, Source, Store};
 
 pub use arguments::Arguments;
 use printer::Printer;
-use source::{Source, input_by_name, reader};
 
-use crate::accounting::{self, Account, Request};
-use crate::care::Care;
+use crate::accounting::payer;
 use crate::exit::usage;
 use crate::marks::refuse_foreign;
 use crate::output::say;
-use crate::place::Place;
-
-/// An unbounded stream is described by its error over this many steps.
-const DESCRIBED_STEPS: u64 = 1 << 20;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -58,7 +51,7 @@ fn count(arguments: &Arguments) -> Result<()> {
         return resume(arguments, source, arguments.save.as_deref().expect("--resume requires --save"));
     }
     let draft = arguments.draft();
-    let definition = draft.definition(input_by_name(arguments)?, source.stream, &SystemClock)?;
+    let definition = draft.definition(input_by_name(&arguments.file, arguments.input)?, source.stream, &SystemClock)?;
     let keys = if definition.keyed() { keys::known(arguments)? } else { None };
     let plan = draft.plan(&definition, keys, &SystemClock)?;
     // Once, before anything is charged, because it depends on the clock.
@@ -74,14 +67,14 @@ fn count(arguments: &Arguments) -> Result<()> {
     if named {
         check_request(&plan, &source)?;
     }
-    let account = Account::new(&arguments.accounting, source.path.as_deref())?;
+    let account = payer(&arguments.accounting.settings(), source.path.as_deref())?;
     let request = Request {
         description: definition.description(&plan, &source.full_name()),
         unit: definition.unit(plan.stream()),
         adjacency: plan.stream().adjacency(),
         guarantee: plan.guarantee().clone(),
     };
-    let care = Care::with(kind);
+    let care = Care::new(kind.is_pan_private());
     care.apply()?;
     if care.erase {
         reticent_erase::begin();
@@ -93,13 +86,13 @@ fn count(arguments: &Arguments) -> Result<()> {
     }
     let reader = reader(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
-    describe(&definition, &plan);
+    definition.promise(&plan).iter().for_each(|sentence| say!("{sentence}"));
     let mut printer = Printer::new(arguments, &definition);
     if named {
         let counted = plan.clone();
         // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
         let text = account.release_restartable(request, |permit| {
-            Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
+            anyhow::Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
         })?;
         return Ok(Kept::from_text(&text)?.show(&plan, &mut printer)?);
     }
@@ -152,7 +145,7 @@ fn check_request(plan: &Plan, source: &Source) -> Result<()> {
 /// Continues a saved counter.
 fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
     let (store, state, newest) = Store::open(path)?;
-    let account = account_of(arguments, &source, &state)?;
+    let account = payer(&state.settings(&arguments.accounting.settings())?, source.path.as_deref())?;
     let permit = account.resume(state.counter.accounting())?;
     let tally = state.counter.clone().restore(newest, permit)?;
     state.definition.check(&arguments.draft(), &tally, &SystemClock)?;
@@ -173,49 +166,12 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
     Ok(Engine::resume(state, tally, store, &mut printer)?.count(lines, reader, mode, skip)?)
 }
 
-/// The account that a saved counter was charged to: the one it remembers, unless the arguments name another.
-fn account_of(arguments: &Arguments, source: &Source, state: &State<SavedTally>) -> Result<Account> {
-    let given = &arguments.accounting;
-    let (dataset, remembered) = match state.counter.accounting() {
-        Accounting::Unaccounted => (given.dataset.clone(), None),
-        Accounting::Charged(receipt) => {
-            if given.dataset.as_ref().is_some_and(|dataset| *dataset != receipt.dataset) {
-                return Err(usage(format!("the counter was charged to {}; leave --dataset out", receipt.dataset)));
-            }
-            (Some(receipt.dataset.clone()), state.ledger.clone())
-        }
-    };
-    let unaccounted = *state.counter.accounting() == Accounting::Unaccounted;
-    if unaccounted && given.ledger.is_some() {
-        return Err(usage("the counter began without a ledger, and cannot be charged now; start a new one"));
+/// The reader for an input's lines; for CSV, this reads the header.
+fn reader(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Reader> {
+    let mut header = None;
+    if definition.fields.input == Input::Csv {
+        header = lines.one().map_err(|_| Error::Reading)?;
+        refuse_foreign(name, header.as_deref().unwrap_or_default())?;
     }
-    let arguments = accounting::Arguments {
-        ledger: if given.no_ledger { None } else { given.ledger.clone().or(remembered) },
-        dataset,
-        no_ledger: given.no_ledger || unaccounted,
-        anchor: given.anchor.clone(),
-        request: None,
-    };
-    Account::new(&arguments, source.path.as_deref())
-}
-
-/// Prints the guarantee, the counter and its expected error, none of which depends on the data.
-fn describe(definition: &Definition, plan: &Plan) {
-    let (strategy, guarantee) = (plan.strategy(), plan.guarantee());
-    let (stream, kind) = (plan.stream(), strategy.kind());
-    let (low, high) = stream.range();
-    let (unit, adjacency, horizon) = (stream.unit(), stream.adjacency(), stream.horizon());
-    let steps = stream.steps().unwrap_or(DESCRIBED_STEPS);
-    let (average, last) = (strategy.average_variance(steps).sqrt(), strategy.variance(steps).sqrt());
-    let of_steps = if stream.steps().is_none() { format!(" of {steps}") } else { String::new() };
-    say!(
-        "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; expected \
-         error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
-    );
-    say!("{}{}", definition.assumption(stream), guarantee.caveat());
-    if let Plan::Keyed(plan, _) = plan
-        && plan.admission().is_some()
-    {
-        say!("± covers noise only; {}", Admission::SELECTED);
-    }
+    Ok(Reader::new(&definition.fields, name, header.as_deref())?)
 }

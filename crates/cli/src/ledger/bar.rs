@@ -1,19 +1,19 @@
 //! A budget as a bar: `ε ████████░░░░ 62 %`.
 
 use reticent::exact::Rational;
+use reticent_ledger::Component;
+use reticent_plot::terminal::bar_of;
 
-use super::component::Component;
+use crate::output::no_blocks;
 
 /// The length of a bar, in characters.
 const LENGTH: u32 = 20;
-const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// One bar per component, each on its own line.
 pub fn bars(components: &[Component]) -> String {
-    let plain = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let lines = components.iter().filter_map(|component| {
         let part = component.part()?;
-        let bar = if plain { plain_bar(&part) } else { bar(&part) };
+        let bar = if no_blocks() { plain_bar(&part) } else { bar(&part) };
         Some(format!("{} {bar} {} %", component.symbol, filled(&part, 100)))
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -30,9 +30,7 @@ fn filled(part: &Rational, all: u32) -> u32 {
 
 fn bar(part: &Rational) -> String {
     let eighths = filled(part, LENGTH * 8);
-    let (whole, rest) = (eighths / 8, PARTS[(eighths % 8) as usize]);
-    let empty = LENGTH - whole - u32::from(!rest.is_empty());
-    "█".repeat(whole as usize) + rest + &"░".repeat(empty as usize)
+    bar_of(eighths as usize) + &"░".repeat((LENGTH - eighths.div_ceil(8)) as usize)
 }
 
 /// For terminals without block characters.

@@ -1,18 +1,17 @@
 //! `reticent ledger create`: creates a ledger, or registers a dataset with its budget.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::{Anchor, Budget, Dataset, DurableLedger, Error, Registration, Terms};
+use reticent::privacy::Guarantee;
+use reticent::text::{csv_line, json_line};
+use reticent_ledger::{Dataset, DurableLedger, Place, Registration, Terms};
 use serde_json::json;
 
-use super::{Which, Whose, is_file};
+use super::{Which, Whose};
 use crate::exit::usage;
-use crate::output::{self, Format, csv_line, say};
-use crate::place::Place;
-use crate::text;
+use crate::output::{self, Format, say};
 
 /// The arguments of `reticent ledger create`.
 #[derive(Debug, clap::Args)]
@@ -63,12 +62,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dataset = dataset(arguments)?;
     let place = arguments.which.place()?;
-    let ledger = make(&place)?;
+    let (ledger, created) = place.open_or_create()?;
+    if created {
+        say!("created the ledger {}", place.location);
+    }
     let new_anchor = arguments.anchor.as_ref().is_some_and(|file| !file.exists());
-    let ledger = match &arguments.anchor {
-        Some(file) => ledger.anchored(Anchor::new(file)),
-        None => ledger,
-    };
+    let ledger = ledger.anchored_if(arguments.anchor.as_deref());
     ledger.advance_anchor()?;
     let outcome = match &dataset {
         Some(dataset) => Outcome::Dataset(dataset, register(arguments, &ledger, dataset)?),
@@ -104,7 +103,7 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
         (None, None) => return Ok(None),
     };
     // Under the bare name the budget would not apply to `reticent count FILE`.
-    if let Some(name) = arguments.whose.name.as_deref().filter(|name| is_file(name)) {
+    if let Some(name) = arguments.whose.name.as_deref().filter(|name| Path::new(name).is_file()) {
         return Err(usage(format!(
             "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
         )));
@@ -116,31 +115,8 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
              count`, --unit line (one line per step) or event (time steps)"
         ))
     })?;
-    text::usable("the unit", &unit)?;
-    check_unit(&unit)?;
-    let adjacency = match arguments.adjacency.as_deref() {
-        Some(adjacency) => adjacency.parse()?,
-        // As in `reticent count`.
-        None if unit == "line" || unit.ends_with(" lines") => Adjacency::Replace,
-        None => Adjacency::AddRemove,
-    };
-    Ok(Some(Dataset { name, budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) }))
-}
-
-/// A budget that nothing can ever be charged to is useless, and cannot be changed.
-fn check_unit(unit: &str) -> Result<()> {
-    let known = ["row", "line", "event", "part of a line"];
-    let meant = known.into_iter().find(|known| unit != *known && unit.trim().eq_ignore_ascii_case(known));
-    if let Some(meant) = meant {
-        return Err(usage(format!("--unit is {unit:?}, which no release uses; write {meant:?}")));
-    }
-    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
-        return Err(usage(format!(
-            "--unit is {unit:?}, which no release uses; for `reticent count` write line (one line per step), event (time \
-             steps), '3 lines', '3 events' (--unit steps:3), or 'step of 1h' (--unit step --step 1h)"
-        )));
-    }
-    Ok(())
+    let adjacency = arguments.adjacency.as_deref().map(str::parse).transpose()?;
+    Ok(Some(Dataset::limited(name, limit, unit, adjacency)?))
 }
 
 fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
@@ -154,59 +130,13 @@ fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
     Ok(Some(limit.confirmed(arguments.allow_large_epsilon)?))
 }
 
-/// Opens the ledger, or creates it.
-fn make(place: &Place) -> Result<DurableLedger> {
-    match DurableLedger::open(&place.location) {
-        Err(Error::Missing(_)) => {}
-        other => return Ok(other?),
-    }
-    place.make_folder()?;
-    let ledger = DurableLedger::create(&place.location)?;
-    say!("created the ledger {}", place.location);
-    Ok(ledger)
-}
-
 fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) -> Result<Registration> {
-    let Some(terms) = &dataset.terms else { unreachable!("a limit has terms") };
     let said = arguments.adjacency.is_some();
-    if !said {
-        same_as_before(ledger, dataset, terms)?;
-    }
-    let registration = ledger.register(dataset).map_err(|error| match error {
-        Error::DatasetExists(_) => fixed(ledger, &dataset.name).unwrap_or_else(|| error.into()),
-        other => other.into(),
-    })?;
-    if registration != Registration::Unchanged && !said {
+    let registration = ledger.register_as_said(dataset, said)?;
+    if let (Some(terms), false) = (&dataset.terms, said || registration == Registration::Unchanged) {
         say!("by default: adjacency {}", terms.adjacency);
     }
     Ok(registration)
-}
-
-/// A default must not ignore earlier charges.
-fn same_as_before(ledger: &DurableLedger, dataset: &Dataset, terms: &Terms) -> Result<()> {
-    let Some(account) = ledger.account(&dataset.name)? else { return Ok(()) };
-    let charged = account.spent.iter().any(|(charged, _)| charged == terms);
-    match account.spent.first() {
-        Some((Terms { unit, adjacency }, spent)) if account.dataset.budget == Budget::Unlimited && !charged => {
-            Err(usage(format!(
-                "{} has spent {spent} under unit {unit}, adjacency {adjacency}; choose which of these the budget protects \
-                 with --unit and --adjacency",
-                dataset.name
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The error if there is a different budget already.
-fn fixed(ledger: &DurableLedger, name: &str) -> Option<anyhow::Error> {
-    let dataset = ledger.account(name).ok().flatten()?.dataset;
-    let Terms { unit, adjacency } = dataset.terms?;
-    let budget = dataset.budget;
-    Some(usage(format!(
-        "{name} is already registered: {budget}, unit {unit}, adjacency {adjacency}. This cannot be changed; for another budget, \
-         choose another name"
-    )))
 }
 
 fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
@@ -214,7 +144,7 @@ fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
     let Outcome::Dataset(dataset, registration) = outcome else {
         return match format {
             Format::Table => format!("the ledger {location} is ready; no dataset was named\n"),
-            Format::Json => text::json_line(&json!({ "ledger": location.to_string(), "outcome": "ready" })),
+            Format::Json => json_line(&json!({ "ledger": location.to_string(), "outcome": "ready" })),
             Format::Csv => format!("ledger,outcome\n{}\n", csv_line(&[location.to_string(), "ready".into()])),
         };
     };
@@ -235,7 +165,7 @@ fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
         Format::Table => {
             format!("{sentence}: {budget}, unit {unit}, adjacency {adjacency} (ledger {location})\n")
         }
-        Format::Json => text::json_line(&json!({
+        Format::Json => json_line(&json!({
             "ledger": location.to_string(),
             "outcome": outcome,
             "dataset": name,

@@ -1,26 +1,19 @@
 //! `reticent ledger history`: entry by entry, oldest first.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::Guarantee;
-use reticent_ledger::{Event, Record, Spend, Terms};
-use serde_json::{Map, Value, json};
+use reticent::text::{csv_line, json_line};
+use reticent_ledger::Record;
+use reticent_ledger::history::{COLUMNS, EXACT_COLUMNS};
 
-use super::{Which, Whose, unknown};
-use crate::output::{Format, csv_line};
-use crate::text::{json_line, printable};
+use super::{Which, Whose};
+use crate::output::Format;
 
 /// Columns are as wide as the widest of this many lines, and never get narrower.
 const PAGE: usize = 500;
-
-const COLUMNS: [&str; 9] = ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-/// The columns of CSV: unrounded, and with fields that the table omits.
-const EXACT_COLUMNS: &str = "entry,time,kind,dataset,request,caller,cost,spent_epsilon,spent_delta,spent_rho,unit,adjacency,\
-                             description,previous,hash";
 
 /// The arguments of `reticent ledger history`.
 #[derive(Debug, clap::Args)]
@@ -53,39 +46,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &dataset
         && ledger.account(name)?.is_none()
     {
-        return Err(unknown(&ledger, &place, name)?);
+        return Err(ledger.unknown(&place.location, name)?.into());
     }
-    let after = match (arguments.last, &dataset) {
-        (Some(last), None) => ledger.head()?.number.saturating_sub(last),
-        _ => 0,
-    };
     let mut writer = Writer::new(arguments.format);
-    let mut newest = arguments.last.map(|last| (last, VecDeque::new()));
     let mut outcome = writer.start();
     if outcome.is_ok() {
-        ledger
-            .records(after, |record| {
-                if dataset.is_some() && record.dataset != dataset {
-                    return ControlFlow::Continue(());
-                }
-                match &mut newest {
-                    Some((last, newest)) => {
-                        newest.push_back(record);
-                        if newest.len() as u64 > *last {
-                            newest.pop_front();
-                        }
-                    }
-                    None => outcome = writer.write(record),
-                }
-                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })
-            // Entries before an altered one are shown.
-            .or_else(|error| writer.finish().map_err(anyhow::Error::from).and(Err(error.into())))?;
+        let read = ledger.records_of(dataset.as_deref(), arguments.last, |record| {
+            outcome = writer.write(record);
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        // Entries before an altered one are shown.
+        if let Err(error) = read {
+            writer.finish()?;
+            return Err(error.into());
+        }
     }
-    let outcome = outcome
-        .and_then(|()| newest.into_iter().flat_map(|(_, newest)| newest).try_for_each(|record| writer.write(record)))
-        .and_then(|()| writer.finish());
-    match outcome {
+    match outcome.and_then(|()| writer.finish()) {
         // A reader that closes the pipe early has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         outcome => Ok(outcome.map(|()| ExitCode::SUCCESS)?),
@@ -110,7 +86,7 @@ impl Writer {
         match self.format {
             Format::Table => self.page.push(COLUMNS.map(String::from)),
             Format::Json => {}
-            Format::Csv => writeln!(self.out, "{EXACT_COLUMNS}")?,
+            Format::Csv => writeln!(self.out, "{}", EXACT_COLUMNS.join(","))?,
         }
         Ok(())
     }
@@ -118,11 +94,11 @@ impl Writer {
     fn write(&mut self, record: Record) -> io::Result<()> {
         match self.format {
             Format::Table => {
-                self.page.push(cells(&record));
+                self.page.push(record.cells());
                 if self.page.len() >= PAGE { self.turn() } else { Ok(()) }
             }
-            Format::Json => self.out.write_all(json_line(&json(&record)).as_bytes()),
-            Format::Csv => writeln!(self.out, "{}", csv_line(&exact_cells(&record))),
+            Format::Json => self.out.write_all(json_line(&record.to_json()).as_bytes()),
+            Format::Csv => writeln!(self.out, "{}", csv_line(&record.exact_cells())),
         }
     }
 
@@ -147,105 +123,4 @@ impl Writer {
         self.turn()?;
         self.out.flush()
     }
-}
-
-/// What an entry is about.
-struct Summary {
-    kind: &'static str,
-    caller: String,
-    cost: Option<Guarantee>,
-    terms: Option<Terms>,
-    spent: Option<Spend>,
-    description: String,
-}
-
-impl Summary {
-    fn of(event: &Event) -> Self {
-        let nothing = || (String::new(), None);
-        let ((caller, cost), kind, terms, spent, description) = match event {
-            Event::Opened { ledger } => (nothing(), "opened", None, None, format!("ledger {ledger}")),
-            Event::Registered(dataset) => {
-                let description = format!("budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
-                (nothing(), "registered", dataset.terms.clone(), None, description)
-            }
-            Event::Limited { dataset, spent, .. } => {
-                let description = format!("new budget {}{}", dataset.budget, described(dataset.terms.as_ref()));
-                (nothing(), "limited", dataset.terms.clone(), Some(spent.clone()), description)
-            }
-            Event::Charged { charge, spent, .. } => {
-                let who = (charge.caller.clone(), Some(charge.guarantee.clone()));
-                (who, "charged", Some(Terms::of(charge)), Some(spent.clone()), charge.description.clone())
-            }
-            Event::Released { charge, .. } => {
-                (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
-            }
-            Event::Failed { charge, .. } => {
-                let description = format!("entry {charge} ended without an answer; suspended until it is reopened");
-                (nothing(), "failed", None, None, description)
-            }
-            Event::Reopened { failure, caller, .. } => {
-                let description = format!("can be charged again after the failure of entry {failure}");
-                ((caller.clone(), None), "reopened", None, None, description)
-            }
-        };
-        Self { kind, caller, cost, terms, spent, description }
-    }
-}
-
-fn described(terms: Option<&Terms>) -> String {
-    terms.map(|terms| format!(", unit {}, adjacency {}", terms.unit, terms.adjacency)).unwrap_or_default()
-}
-
-fn cells(record: &Record) -> [String; COLUMNS.len()] {
-    let summary = Summary::of(&record.entry.event);
-    let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
-    [
-        record.entry.number.to_string(),
-        printable(&record.entry.at),
-        summary.kind.into(),
-        text(record.dataset.as_ref()),
-        text(record.request.as_ref()),
-        printable(&summary.caller),
-        summary.cost.map(|cost| Spend::of(&cost).to_string()).unwrap_or_default(),
-        summary.spent.map(|spent| spent.to_string()).unwrap_or_default(),
-        printable(&summary.description),
-    ]
-}
-
-fn exact_cells(record: &Record) -> Vec<String> {
-    let Summary { terms, spent, cost, .. } = Summary::of(&record.entry.event);
-    let [number, time, kind, dataset, request, caller, _, _, description] = cells(record);
-    let [unit, adjacency] =
-        terms.map(|terms| [printable(&terms.unit), terms.adjacency.to_string()]).unwrap_or_default();
-    let [epsilon, delta, rho] =
-        spent.map(|spent| [spent.epsilon, spent.delta, spent.rho].map(|sum| sum.to_string())).unwrap_or_default();
-    let cost = cost.map(|cost| cost.to_string()).unwrap_or_default();
-    let (previous, hash) = (record.entry.previous.to_string(), record.hash.to_string());
-    [
-        vec![number, time, kind, dataset, request, caller, cost, epsilon, delta, rho],
-        vec![unit, adjacency, description, previous, hash],
-    ]
-    .concat()
-}
-
-/// All fields of the entry on one level, and its hash.
-fn json(record: &Record) -> Value {
-    let Record { entry, hash, dataset, request } = record;
-    let mut object = Map::new();
-    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
-    put("number", json!(entry.number));
-    put("at", json!(entry.at));
-    let Ok(Value::Object(event)) = serde_json::to_value(&entry.event) else { unreachable!("an event is an object") };
-    for (name, value) in event {
-        match (name.as_str(), value) {
-            // In a charge this is the request; in a release it is a number.
-            ("charge", Value::Object(charge)) => charge.into_iter().for_each(|(name, value)| drop(put(&name, value))),
-            (name, value) => drop(put(name, value)),
-        }
-    }
-    put("dataset", json!(dataset));
-    put("request", json!(request));
-    put("previous", json!(entry.previous));
-    put("hash", json!(hash));
-    Value::Object(object)
 }

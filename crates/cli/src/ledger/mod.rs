@@ -7,32 +7,22 @@
 //! | `history` | entry by entry |
 //! | `verify` | whether the ledger is intact |
 //! | `reopen` | lets a dataset be charged again after a failure |
-//! | `component` | ε, δ and ρ, each with its own limit |
 //! | `bar` | a budget as a bar |
 
 mod bar;
-mod component;
 mod create;
 mod history;
 mod reopen;
 mod show;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use reticent_ledger::{DurableLedger, Error, dataset_of_file};
-
-use crate::exit::usage;
-use crate::place::Place;
-use crate::text;
-
-/// How many similar names are suggested at most.
-const MOST_SUGGESTIONS: usize = 3;
-/// How similar they must be, from 0 to 1.
-const RESEMBLANCE: f64 = 0.7;
+use reticent_ledger::registration::check_name;
+use reticent_ledger::{DurableLedger, Place, dataset_of_file};
 
 /// The arguments of `reticent ledger`.
 #[derive(Debug, clap::Args)]
@@ -84,7 +74,7 @@ struct Which {
 
 impl Which {
     fn place(&self) -> Result<Place> {
-        Place::new(self.ledger.as_deref())
+        Ok(Place::new(self.ledger.as_deref())?)
     }
 
     fn open_to_read(&self) -> Result<(Place, DurableLedger)> {
@@ -109,48 +99,11 @@ impl Whose {
     fn dataset(&self) -> Result<Option<String>> {
         match (&self.name, &self.file) {
             (_, Some(file)) => Ok(Some(dataset_of_file(file)?)),
-            (Some(name), None) => text::usable("the dataset's name", name).map(|()| Some(name.clone())),
+            (Some(name), None) => {
+                check_name("the dataset's name", name)?;
+                Ok(Some(name.clone()))
+            }
             (None, None) => Ok(None),
         }
-    }
-}
-
-/// The error for an unknown dataset, with suggestions.
-fn unknown(ledger: &DurableLedger, place: &Place, name: &str) -> Result<anyhow::Error> {
-    let names: Vec<String> = ledger.accounts()?.into_iter().map(|account| account.dataset.name).collect();
-    let mut near: Vec<(f64, &String)> = names.iter().map(|other| (resemblance(name, other), other)).collect();
-    near.retain(|(resemblance, _)| *resemblance >= RESEMBLANCE);
-    near.sort_by(|left, right| right.0.total_cmp(&left.0));
-    let near: Vec<String> = near.iter().take(MOST_SUGGESTIONS).map(|(_, name)| text::printable(name)).collect();
-    let hint = if is_file(name) {
-        format!("; for the file, write --file {name}")
-    } else if !near.is_empty() {
-        format!("; did you mean {}?", near.join(" or "))
-    } else if names.is_empty() {
-        "; it has none yet".into()
-    } else {
-        "; `reticent ledger show` lists all".into()
-    };
-    Ok(usage(format!("the ledger {} has no dataset {name}{hint}", place.location)))
-}
-
-/// From 0 to 1: similar spelling, or the same file name in another folder.
-fn resemblance(asked: &str, name: &str) -> f64 {
-    let (asked, name) = (asked.to_lowercase(), name.to_lowercase());
-    let last = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-    let whole = strsim::jaro_winkler(&asked, &name);
-    let files = last(&asked).zip(last(&name)).map_or(0.0, |(asked, name)| strsim::jaro_winkler(&asked, &name));
-    whole.max(files)
-}
-
-fn is_file(name: &str) -> bool {
-    Path::new(name).is_file()
-}
-
-/// The damage found, without the advice to verify, which is useless in a command that does just that.
-fn damage(error: &Error) -> Option<&str> {
-    match error {
-        Error::Damaged(what) => Some(what),
-        _ => None,
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent_ledger::{Anchor, DurableLedger};
+use reticent_ledger::DurableLedger;
+use reticent_ledger::accounting::caller;
 
-use super::{Which, Whose, unknown};
-use crate::accounting::caller;
+use super::{Which, Whose};
 use crate::exit::usage;
 use crate::output::print;
 
@@ -44,12 +44,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let place = arguments.which.place()?;
     let ledger = DurableLedger::open(&place.location)?;
     if ledger.dataset(&name)?.is_none() {
-        return Err(unknown(&ledger, &place, &name)?);
+        return Err(ledger.unknown(&place.location, &name)?.into());
     }
-    let ledger = match &arguments.anchor {
-        Some(anchor) => ledger.anchored(Anchor::new(anchor)),
-        None => ledger,
-    };
+    let ledger = ledger.anchored_if(arguments.anchor.as_deref());
     print(&match ledger.reopen(&name, &caller())? {
         Some(entry) => format!("{name} can be charged again; entry {entry} stays charged, without an answer\n"),
         None => format!("{name} was not suspended\n"),

@@ -4,16 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use reticent::privacy::Guarantee;
-use reticent_ledger::{Account, Budget, Spend, Terms};
-use serde_json::{Value, json};
+use reticent::text::{json_line, printable};
+use reticent_ledger::account;
+use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 
 use super::bar::bars;
-use super::component::Component;
-use super::{Which, Whose, unknown};
-use crate::output::{self, Format, csv_line, text_table};
-use crate::place::Place;
-use crate::text::{json_line, printable};
+use super::{Which, Whose};
+use crate::output::{self, Format, csv, text_table};
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]
@@ -43,13 +40,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => ledger.accounts()?,
         Some(name) => match ledger.account(&name)? {
             Some(account) => vec![account],
-            None => return Err(unknown(&ledger, &place, &name)?),
+            None => return Err(ledger.unknown(&place.location, &name)?.into()),
         },
     };
     output::print(&match arguments.format {
         Format::Table => table(&place, &accounts),
-        Format::Json => accounts.iter().map(|account| json_line(&json(account))).collect(),
-        Format::Csv => csv(&accounts),
+        Format::Json => accounts.iter().map(|account| json_line(&account.to_json())).collect(),
+        Format::Csv => csv(&account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -80,7 +77,7 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
         return vec![cells.map(String::from).to_vec()];
     }
     let row = |(place, (terms, spent)): (usize, &(Terms, Spend))| {
-        let (budget, left, used) = match limit(account, terms) {
+        let (budget, left, used) = match account.limit(terms) {
             Some(limit) => {
                 let left = account.dataset.budget.left(spent).unwrap_or(Spend::NOTHING).rounded_down();
                 (limit.to_string(), left, bars(&Component::all(Some(limit), spent)))
@@ -93,72 +90,4 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
         vec![first(&name), unit, adjacency, budget, spent.to_string(), left, used, first(&charges)]
     };
     account.spent.iter().enumerate().map(row).collect()
-}
-
-/// The limit for this unit and adjacency.
-fn limit<'account>(account: &'account Account, terms: &Terms) -> Option<&'account Guarantee> {
-    match &account.dataset.budget {
-        Budget::Limit(limit) if account.dataset.terms.as_ref() == Some(terms) => Some(limit),
-        _ => None,
-    }
-}
-
-fn json(account: &Account) -> Value {
-    let spent = account.spent.iter().map(|(terms, spent)| {
-        let components = Component::all(limit(account, terms), spent);
-        json!({
-            "unit": terms.unit,
-            "adjacency": terms.adjacency,
-            "limited": limit(account, terms).is_some(),
-            "components": components.iter().map(Component::json).collect::<Vec<_>>(),
-        })
-    });
-    let terms = account.dataset.terms.as_ref();
-    let budget = match &account.dataset.budget {
-        Budget::Limit(limit) => Some(limit.to_string()),
-        Budget::Unlimited => None,
-    };
-    json!({
-        "dataset": account.dataset.name,
-        "unit": terms.map(|terms| &terms.unit),
-        "adjacency": terms.map(|terms| terms.adjacency),
-        "budget": budget,
-        "charges": account.charges,
-        "suspended": account.suspended,
-        "spent": spent.collect::<Vec<_>>(),
-    })
-}
-
-/// One line per component.
-fn csv(accounts: &[Account]) -> String {
-    let mut lines = String::from("dataset,unit,adjacency,component,budget,spent,left,part,charges\n");
-    for account in accounts {
-        let mut line = |rest: [String; 7]| {
-            let fields: Vec<String> = std::iter::once(printable(&account.dataset.name))
-                .chain(rest)
-                .chain([account.charges.to_string()])
-                .collect();
-            lines += &(csv_line(&fields) + "\n");
-        };
-        let mut empty = true;
-        for (terms, spent) in &account.spent {
-            for component in Component::all(limit(account, terms), spent) {
-                let text = |value: Option<String>| value.unwrap_or_default();
-                empty = false;
-                line([
-                    printable(&terms.unit),
-                    terms.adjacency.to_string(),
-                    component.name.into(),
-                    text(component.limit.as_ref().map(ToString::to_string)),
-                    component.spent.to_string(),
-                    text(component.left().map(|left| left.to_string())),
-                    text(component.part().map(|part| part.to_f64().to_string())),
-                ]);
-            }
-        }
-        if empty {
-            line(Default::default());
-        }
-    }
-    lines
 }

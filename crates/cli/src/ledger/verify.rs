@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent_ledger::{Anchor, DurableLedger, Error, Finding, Head, Verdict};
-use serde_json::{Value, json};
+use reticent::text::{json_line, printable};
+use reticent_ledger::{Anchor, Finding, Head, Inspection, Verdict};
 
-use super::{Which, damage};
+use super::Which;
 use crate::exit;
-use crate::output::{self, Format, csv_line, say};
-use crate::text::{json_line, printable};
+use crate::output::{self, Format, say};
 
 /// The arguments of `reticent ledger verify`.
 #[derive(Debug, clap::Args)]
@@ -39,28 +38,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let place = arguments.which.place()?;
     let anchor = arguments.anchor.as_ref().map(Anchor::new);
-    let held = anchor.as_ref().map(Anchor::read).transpose()?.flatten();
-    let opened = DurableLedger::open_to_read(&place.location);
-    let verdict = opened.and_then(|ledger| match &anchor {
-        Some(anchor) => ledger.anchored(anchor.clone()).verify(),
-        None => ledger.verify(),
-    });
-    let verdict = match verdict {
-        Ok(verdict) => verdict,
-        Err(error) => match (&error, &held) {
-            // The worst that can be done to a ledger is to delete it.
-            (Error::Missing(_), Some(held)) => gone(held),
-            _ => too_damaged(damage(&error).ok_or_else(|| error.clone())?),
-        },
-    };
+    let Inspection { verdict, held, advanced } = Inspection::of(&place.location, anchor.as_ref())?;
     let sound = verdict.is_sound();
-    let advanced = match (&anchor, &verdict.head, sound) {
-        (Some(anchor), Some(head), true) => anchor.advance(head),
-        _ => Ok(()),
-    };
     output::print(&match arguments.format {
         Format::Table => table(&verdict),
-        Format::Json => json_line(&json(&verdict)),
+        Format::Json => json_line(&verdict.to_json()),
         Format::Csv => csv(&verdict),
     })?;
     if let Err(error) = &advanced {
@@ -73,24 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.anchor {
         Some(_) if advanced.is_err() => {}
         None if sound => say!("without --anchor, an older copy of the ledger would not be noticed"),
-        // The user may not be allowed to write the anchor; the comparison still holds.
         Some(file) if sound => say!("{}", moved(file, held.as_ref(), &verdict)),
         Some(file) => say!("the anchor {} was not updated", file.display()),
         None => {}
     }
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
-}
-
-/// The anchor refers to a ledger that no longer exists.
-fn gone(held: &Head) -> Verdict {
-    let text = format!("the anchor knows entry {}, but there is no ledger", held.number);
-    Verdict { entries: 0, head: None, findings: vec![Finding { entry: None, text }] }
-}
-
-/// Too damaged for every entry to be read.
-fn too_damaged(what: &str) -> Verdict {
-    let finding = Finding { entry: None, text: format!("{what}, so not everything can be read") };
-    Verdict { entries: 0, head: None, findings: vec![finding] }
 }
 
 /// What happened to the anchor of an intact ledger.
@@ -116,23 +85,11 @@ fn table(verdict: &Verdict) -> String {
     findings.chain([format!("{read}the ledger is NOT intact\n")]).collect()
 }
 
-fn json(verdict: &Verdict) -> Value {
-    let findings =
-        verdict.findings.iter().map(|finding| json!({ "entry": finding.entry, "text": finding.to_string() }));
-    json!({
-        "entries": verdict.entries,
-        "sound": verdict.is_sound(),
-        "head": verdict.head.as_ref().map(|head| head.hash),
-        "ledger": verdict.head.as_ref().map(|head| &head.ledger),
-        "findings": findings.collect::<Vec<_>>(),
-    })
-}
-
 /// One line per finding.
 fn csv(verdict: &Verdict) -> String {
-    let line = |finding: &Finding| {
+    let row = |finding: &Finding| {
         let entry = finding.entry.map(|entry| entry.to_string()).unwrap_or_default();
-        csv_line(&[entry, printable(&finding.to_string())]) + "\n"
+        vec![entry, printable(&finding.to_string())]
     };
-    std::iter::once("entry,finding\n".to_owned()).chain(verdict.findings.iter().map(line)).collect()
+    output::csv("entry,finding", verdict.findings.iter().map(row))
 }

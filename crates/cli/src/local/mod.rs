@@ -3,9 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | `task` | creating, checking and showing tasks |
-//! | `draft` | a task from arguments, as TOML |
+//! | `draft` | a task from arguments |
 //! | `respond` | one device's report |
-//! | `memory` | what a device must not forget, in a folder |
 //! | `collect` | reports from files or a pipe |
 //! | `estimate` | estimates from reports |
 //! | `show` | estimates, for people and programs |
@@ -13,7 +12,6 @@
 mod collect;
 mod draft;
 mod estimate;
-mod memory;
 mod respond;
 mod show;
 mod task;

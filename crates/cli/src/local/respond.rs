@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use reticent::noise::Entropy;
-use reticent_collector::task_file;
+use reticent_collector::{device, task_file};
 
-use super::{memory, now};
+use super::now;
 use crate::exit::usage;
 use crate::output::{print, say};
 
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => dirs::data_dir().context("your data directory is unknown; name a folder with --device")?.join(FOLDER),
     };
     let mut entropy = Entropy::from_os()?;
-    let mut device = memory::device(&folder, &mut entropy)?;
+    let mut device = device(&folder, &mut entropy)?;
     let report = device.respond(&task, &answer, now()?, &mut entropy)?;
     print(&(serde_json::to_string(&report)? + "\n"))?;
     say!(

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use reticent_party::Error;
-use reticent_party::aggregators::{Answer, Collected, Config, Draft, Process, Record, Report, Simulated, Task, upload};
+use reticent_aggregators::{Answer, Collected, Config, Draft, Error, Process, Record, Report, Simulated, Task, upload};
 use reticent_party::promise::against;
 use serde_json::json;
 
 use crate::exit::usage;
-use crate::output::{Format, csv_line, number_table, print, say};
+use crate::output::{Format, csv, json_lines, number_table, print, say, write_new};
 
 /// The arguments of `reticent party aggregate`.
 #[derive(Debug, clap::Args)]
@@ -175,7 +174,7 @@ fn status(status: &Status) -> Result<ExitCode> {
     let store = process(&status.own)?.store()?;
     if let Some(path) = &status.record {
         let record = store.record()?.ok_or_else(|| usage("there is no record: no batch has been released yet"))?;
-        super::simulate::write(path, &record.to_json())?;
+        write_new(path, &record.to_json())?;
     }
     let pending = store.pending()?.map(|batch| batch.to_string());
     print(&format!("{}\n", json!({ "waiting": store.waiting()?, "batch_begun": pending })))?;
@@ -195,7 +194,7 @@ fn collect(arguments: &Collect) -> Result<ExitCode> {
     match process.collect()? {
         Collected::Released { record, .. } => {
             if let Some(path) = &arguments.record {
-                super::simulate::write(path, &record.to_json())?;
+                write_new(path, &record.to_json())?;
             }
             show(process.task(), &record, arguments.format)
         }
@@ -232,36 +231,20 @@ fn simulate(arguments: &Simulate) -> Result<ExitCode> {
 /// One answer per line.
 fn answers(task: &Task, path: &Path) -> Result<Vec<Answer>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    Ok(lines.map(|line| task.statistic().read(line)).collect::<Result<_, Error>>()?)
+    Ok(task.statistic().read_lines(&text)?)
 }
 
 fn show(task: &Task, record: &Record, format: Format) -> Result<ExitCode> {
-    let sums = record.sums(task)?;
-    let half_width = task.plan().error().half_width();
-    let named: Vec<(&str, &i64)> = task.statistic().names().into_iter().zip(&sums).collect();
+    let (rows, half_width) = (record.named_sums(task)?, task.plan().error().half_width());
     match format {
-        Format::Json => {
-            let line = |(name, value): &(&str, &i64)| {
-                json!({ "name": name, "value": value, "half_width": half_width }).to_string()
-            };
-            let rows: Vec<String> = named.iter().map(line).collect();
-            let losses = task.plan().losses()?.iter().map(|epsilon| epsilon.to_f64()).collect::<Vec<_>>();
-            let summary = json!({ "summary": {
-                "task": task.hash(), "batch": record.batch(), "reports": record.reports(), "dropped": record.dropped(),
-                "guarantee": task.guarantee().to_string(), "epsilon_by_colluding_aggregators": losses,
-            }});
-            print(&format!("{}\n{summary}\n", rows.join("\n")))?;
-        }
+        Format::Json => print(&json_lines(record.to_json_lines(task)?))?,
         Format::Csv => {
-            let line =
-                |(name, value): &(&str, &i64)| csv_line(&[(*name).into(), value.to_string(), half_width.to_string()]);
-            let rows: Vec<String> = named.iter().map(line).collect();
-            print(&format!("name,value,half_width\n{}\n", rows.join("\n")))?;
+            let row = |(name, value): (&str, i64)| vec![name.to_owned(), value.to_string(), half_width.to_string()];
+            print(&csv("name,value,half_width", rows.into_iter().map(row)))?;
         }
         Format::Table => {
-            let row = |(name, value): &(&str, &i64)| vec![(*name).into(), format!("{value} ± {half_width}")];
-            print(&format!("{}\n", number_table(&["", task.title()], named.iter().map(row))))?;
+            let row = |(name, value): (&str, i64)| vec![name.into(), format!("{value} ± {half_width}")];
+            print(&format!("{}\n", number_table(&["", task.title()], rows.into_iter().map(row))))?;
             let against = against(task.colluders(), "aggregator", "aggregators");
             let (reports, dropped, guarantee) = (record.reports(), record.dropped(), task.guarantee());
             say!("{reports} reports counted, {dropped} dropped; {guarantee} for each report, {against}");

@@ -5,13 +5,11 @@ use std::path::Path;
 use anyhow::Result;
 use reticent_party::CheckedTask;
 use reticent_party::promise::OWN_ROWS;
+use reticent_plot::terminal::short;
 use reticent_sql::Answer;
 use serde_json::json;
 
 use crate::output::{Format, number_table, print, say, text_table};
-
-/// Up to this many parties, the ε for every number of colluders fits on one line.
-const EACH_IN_A_LINE: usize = 8;
 
 /// Prints the joint release.
 pub fn answer(
@@ -24,49 +22,17 @@ pub fn answer(
     crate::query::show::answer(answer, format)?;
     let file = transcript.map(|path| path.display().to_string());
     match format {
-        Format::Json => print(&format!("{}\n", json!({ "parties": parties(checked, attempt, file)? })))?,
+        Format::Json => print(&format!("{}\n", json!({ "parties": checked.to_json(attempt, file.as_deref())? })))?,
         Format::Csv => {}
         Format::Table => {
             say!("{OWN_ROWS}");
-            losses(checked)?;
+            if let Some(more) = checked.against_more()? {
+                say!("if more parties collude, ε is {more}");
+            }
             if let Some(file) = file {
                 say!("attempt {attempt}, transcript {file}, task {}", checked.task().hash());
             }
         }
-    }
-    Ok(())
-}
-
-fn parties(checked: &CheckedTask, attempt: u32, transcript: Option<String>) -> Result<serde_json::Value> {
-    let (task, plan) = (checked.task(), checked.plan());
-    let losses: Vec<f64> = plan.losses()?.iter().map(reticent::privacy::Epsilon::to_f64).collect();
-    Ok(json!({
-        "task": task.hash(),
-        "title": task.title(),
-        "session": task.session(),
-        "attempt": attempt,
-        "protocol": task.protocol(),
-        "parties": task.parties().iter().map(|member| &member.name).collect::<Vec<_>>(),
-        "epsilon_by_colluders": losses,
-        "covers": OWN_ROWS,
-        "epsilon_of_somebody_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
-        "transcript": transcript,
-    }))
-}
-
-/// Prints the guarantee for a party's rows if more parties collude than planned for.
-fn losses(checked: &CheckedTask) -> Result<()> {
-    let losses = checked.plan().losses()?;
-    let planned = checked.plan().protocol().colluders(checked.plan().parties()) as usize;
-    let more: Vec<String> = losses
-        .iter()
-        .enumerate()
-        .skip(planned + 1)
-        .filter(|(colluders, _)| losses.len() <= EACH_IN_A_LINE || *colluders + 1 == losses.len())
-        .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
-        .collect();
-    if !more.is_empty() {
-        say!("if more parties collude, ε is {}", more.join(", "));
     }
     Ok(())
 }
@@ -78,7 +44,7 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     if format == Format::Json {
         let object = json!({
             "hash": task.hash(),
-            "terms": parties(checked, 0, None)?,
+            "terms": checked.to_json(0, None)?,
             "shape": shape,
             "cells": task.cells(),
             "sensitivity": task.sensitivity(),
@@ -90,8 +56,7 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     }
     let error = |part: &reticent_sql::joint::Part| {
         let half_width = plan.error().half_width() * part.step.to_f64();
-        let text =
-            format!("± {} in each group (95 %, noise only)", crate::plan::short(half_width).trim_end_matches(".00"));
+        let text = format!("± {} in each group (95 %, noise only)", short(half_width).trim_end_matches(".00"));
         (part.words.clone(), text)
     };
     let mut rows = vec![

@@ -1,21 +1,16 @@
 //! `reticent party simulate` and `reticent party view`: all parties in one process.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use reticent::Permit;
-use reticent::multiparty::{Adversary, Simulation};
+use reticent_ledger::accounting::refuse_uncharged;
 use reticent_party::{CheckedTask, OwnRows, Statistic};
-use serde_json::json;
 
 use super::show;
-use crate::accounting::Account;
 use crate::exit::usage;
-use crate::output::{Format, number_table, print, say};
+use crate::output::{Format, csv, number_table, print, say, write_new};
 
 /// The arguments of `reticent party simulate`.
 #[derive(Debug, clap::Args)]
@@ -91,8 +86,7 @@ impl Stage {
             OwnRows::open(checked, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
         };
         let rows = checked.task().parties().iter().map(|member| open(&member.name)).collect::<Result<Vec<_>>>()?;
-        Account::Unaccounted
-            .refuse_other_budgets(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
+        refuse_uncharged(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
         Ok(rows)
     }
 }
@@ -105,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     warn();
     let simulated = reticent_party::simulate(checked.task(), rows)?;
     if let Some(path) = &arguments.transcript {
-        write(path, &simulated.transcript.to_json())?;
+        write_new(path, &simulated.transcript.to_json())?;
     }
     let answer = checked.answer(simulated.release.value())?;
     let file = arguments.transcript.as_deref();
@@ -117,45 +111,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
     crate::query::quiet_panics();
     let checked = arguments.stage.checked()?;
-    let honest = u32::try_from(checked.task().place(&arguments.all_but)?).expect("there are at most 256");
-    let mut rows = arguments.stage.rows(&checked)?;
+    let honest = checked.task().place(&arguments.all_but)?;
+    let rows = arguments.stage.rows(&checked)?;
     warn();
-    let mut permit = Permit::unaccounted()?;
-    let exact =
-        |rows: &mut OwnRows| rows.exact(checked.task(), permit.secret()?).map_err(|text| anyhow::anyhow!("{text}"));
-    let statistics = rows.iter_mut().map(exact).collect::<Result<Vec<_>>>()?;
-    let plan = checked.plan();
-    let simulation = Simulation::run(plan, &statistics, &mut permit)?;
-    let view = simulation.view(&Adversary::all_but(plan.parties(), honest)?);
-    let noisy = view.honest_sums(plan);
-    let loss = plan.loss_against(plan.parties() - 1)?;
-    let text = json!({
-        "task": checked.task().hash(),
-        "honest_party": arguments.all_but,
-        "held_parties": view.held.iter().map(|held| &checked.task().parties()[held.party as usize].name).collect::<Vec<_>>(),
-        "guarantee_against_them": { "epsilon": loss.to_string() },
-        "left_of_the_honest_party": noisy,
-        "view": view,
-    })
-    .to_string()
-        + "\n";
+    let seen = reticent_party::view(&checked, rows, honest)?;
+    let (noisy, loss, text) = (&seen.left, &seen.loss, seen.to_json(&checked).to_string() + "\n");
     if let Some(path) = &arguments.out {
-        write(path, &text)?;
+        write_new(path, &text)?;
     }
     match arguments.format {
         Format::Json => print(&text)?,
         Format::Csv => {
-            let line = |(cell, noisy): (&reticent_party::Cell, &i64)| {
-                crate::output::csv_line(&[cell.name.clone(), noisy.to_string()])
-            };
-            let lines: Vec<String> = checked.task().cells().iter().zip(&noisy).map(line).collect();
-            print(&format!("cell,steps\n{}\n", lines.join("\n")))?;
+            let row = |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), noisy.to_string()];
+            print(&csv("cell,steps", checked.task().cells().iter().zip(noisy).map(row)))?;
         }
         Format::Table => {
             let row =
                 |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
             let heading = format!("what is left of {}, with its own noise", arguments.all_but);
-            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(&noisy).map(row));
+            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(noisy).map(row));
             print(&format!("{table}\n"))?;
             say!("{} has ε = {loss} against all others together", arguments.all_but);
         }
@@ -173,11 +147,4 @@ fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
 
 pub fn warn() {
     say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
-}
-
-/// Writes a new file.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("{} cannot be written", path.display()))
 }

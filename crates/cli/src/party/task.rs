@@ -1,7 +1,6 @@
 //! `reticent party task`: the file that all parties agree on.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,16 +8,18 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use reticent::privacy::Adjacency;
-use reticent_party::{CheckedTask, Config, OwnRows, PrivateKey, PublicKey, Task};
+use reticent_ledger::accounting::refuse_public;
+use reticent_party::query::cells;
+use reticent_party::task::Number;
+use reticent_party::{CheckedTask, Config, Draft, Member, OwnRows, PrivateKey, PublicKey, Task};
 use reticent_sql::joint::Shape;
 use reticent_sql::settings::words::{guarantee, keys, range};
 use reticent_sql::{JointQuery, Options, Unit};
 
 use super::show;
-use crate::accounting::refuse_public;
 use crate::exit::usage;
-use crate::output::{Format, print, say};
-use crate::query::listed_files;
+use crate::output::{Format, print, say, write_new};
+use crate::query::{listed_files, pairs};
 
 /// The arguments of `reticent party task`.
 #[derive(Debug, clap::Args)]
@@ -165,12 +166,7 @@ fn write(new: &New) -> Result<()> {
     options.adjacency = new.adjacency.parse::<Adjacency>()?;
     options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
     (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
-    let pairs = |flag: &str, list: &[String], example: &str| -> Result<BTreeMap<String, String>> {
-        let both =
-            |text: &String| crate::query::pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
-        list.iter().map(both).collect()
-    };
-    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?;
+    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?.into_iter().collect();
     for (column, text) in &bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
@@ -181,94 +177,56 @@ fn write(new: &New) -> Result<()> {
         options.keys.insert(column, list);
     }
     let query = JointQuery::imagined(&new.sql, options.clone())?;
-    let text = text(new, &bounds, &options, query.shape())?;
+    let text = draft(new, bounds, options, query.shape())?.to_toml();
     // Find mistakes before anyone has the task.
     let checked = CheckedTask::new(text.parse::<Task>()?)?;
     match &new.out {
         None => print(&text)?,
-        Some(path) => {
-            let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
-            let written = made.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-            written.with_context(|| format!("{} cannot be written", path.display()))?;
-        }
+        Some(path) => write_new(path, &text)?,
     }
     say!("send it to all parties; its hash is {}", checked.task().hash());
     Ok(())
 }
 
-fn text(new: &New, bounds: &BTreeMap<String, String>, options: &Options, shape: &Shape) -> Result<String> {
-    let members = new.parties.iter().map(|party| member(party)).collect::<Result<Vec<_>>>()?;
-    let parties = u32::try_from(members.len()).unwrap_or(u32::MAX);
-    let mut text = String::new();
-    let mut line = |name: &str, value: String| writeln!(text, "{name} = {value}").expect("a text takes everything");
-    line("title", quoted(&new.title));
-    line("session", quoted(&new.session));
-    match (new.protocol, new.colluders) {
+fn draft(new: &New, bounds: BTreeMap<String, String>, options: Options, shape: &Shape) -> Result<Draft> {
+    let parties = new.parties.iter().map(|party| member(party)).collect::<Result<Vec<_>>>()?;
+    let protocol = match (new.protocol, new.colluders) {
         (Way::Masked, None) => {
             return Err(usage(
                 "how many parties may collude without weakening the guarantee? For example, add --colluders 1 (0 is the most accurate; \
                  all but one trusts no other party)",
             ));
         }
-        (Way::Masked, Some(colluders)) => {
-            line("protocol", quoted("masked"));
-            line("colluders", colluders.to_string());
-        }
         (Way::Broadcast, Some(_)) => {
             return Err(usage("--colluders is for --protocol masked: broadcast holds against all others together"));
         }
-        (Way::Broadcast, None) => line("protocol", quoted("broadcast")),
-    }
-    line("epsilon", quoted(&new.epsilon));
-    if new.allow_large_epsilon {
-        line("allow_large_epsilon", "true".into());
-    }
-    line("unit", quoted(&new.unit));
-    line("adjacency", quoted(&options.adjacency.to_string()));
-    line("sql", quoted(&new.sql));
-    let table = |pairs: Vec<String>| format!("{{ {} }}", pairs.join(", "));
-    if !bounds.is_empty() {
-        line(
-            "bounds",
-            table(bounds.iter().map(|(name, range)| format!("{} = {}", quoted(name), quoted(range))).collect()),
-        );
-    }
-    let list =
-        |values: &[String]| format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", "));
-    if !options.keys.is_empty() {
-        line(
-            "keys",
-            table(options.keys.iter().map(|(name, keys)| format!("{} = {}", quoted(name), list(keys))).collect()),
-        );
-    }
-    for (name, number) in [("max_rows", new.max_rows), ("max_groups", new.max_groups)] {
-        if let Some(number) = number {
-            line(name, number.to_string());
-        }
-    }
-    line("bound", new.bound.unwrap_or_else(|| Shape::bound(parties)).to_string());
-    line("sensitivity", shape.sensitivity()?.to_string());
-    line("cells", cells(shape));
-    for [name, key, address] in members {
-        text +=
-            &format!("\n[[party]]\nname = {}\nkey = {}\naddress = {}\n", quoted(&name), quoted(&key), quoted(&address));
-    }
-    Ok(text)
-}
-
-/// Cell names, with the size of a grid step unless it is 1.
-fn cells(shape: &Shape) -> String {
-    let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
-    let cell = |(label, step): (String, &reticent::exact::Rational)| match *step == reticent::exact::Rational::ONE {
-        true => format!("    {},\n", quoted(&label)),
-        false => format!("    {{ name = {}, step = {} }},\n", quoted(&label), quoted(&step.to_string())),
+        (Way::Masked, Some(_)) => "masked",
+        (Way::Broadcast, None) => "broadcast",
     };
-    let lines: String = shape.labels().into_iter().zip(steps).map(cell).collect();
-    format!("[\n{lines}]")
+    let largest = || Shape::bound(u32::try_from(parties.len()).unwrap_or(u32::MAX));
+    Ok(Draft {
+        title: new.title.clone(),
+        session: new.session.clone(),
+        protocol: protocol.into(),
+        colluders: new.colluders,
+        epsilon: Number::Text(new.epsilon.clone()),
+        allow_large_epsilon: new.allow_large_epsilon,
+        unit: new.unit.clone(),
+        adjacency: options.adjacency.to_string(),
+        sql: new.sql.clone(),
+        bounds,
+        keys: options.keys.into_iter().collect(),
+        max_rows: new.max_rows,
+        max_groups: new.max_groups,
+        bound: new.bound.unwrap_or_else(largest),
+        sensitivity: shape.sensitivity()?,
+        cells: cells(shape),
+        parties,
+    })
 }
 
 /// Name, key and address; the key may be in a file.
-fn member(text: &str) -> Result<[String; 3]> {
+fn member(text: &str) -> Result<Member> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [name, key, address] = parts[..] else {
         return Err(usage(format!(
@@ -293,10 +251,5 @@ fn member(text: &str) -> Result<[String; 3]> {
             return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}")));
         }
     };
-    Ok([name.into(), key.to_string(), address.into()])
-}
-
-/// A text as a TOML string: JSON's escapes are valid in TOML, which needs an escape for one more character.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+    Ok(Member { name: name.into(), key, address: address.into() })
 }

@@ -1,12 +1,10 @@
 //! A plan as a chart.
 
-use reticent::continual::CounterKind;
+use reticent::continual::{Comparison, CounterKind, Prediction};
 use reticent_plot::{Chart, Hue, Scale, Series, Style};
 
-use super::prediction::{Plan, Prediction};
-
 /// The errors of all counters against the step.
-pub fn errors(plan: &Plan) -> Chart {
+pub fn errors(plan: &Comparison) -> Chart {
     let several = plan.guarantees.len() > 1;
     let steps: Vec<u64> = (0..64).map(|power| 1 << power).take_while(|step| *step < plan.steps).collect();
     let series = plan.predictions.iter().map(|prediction| {

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use reticent::continual::{Horizon, Stream, Unit};
+use anyhow::Result;
+use reticent::continual::{Comparison, Horizon, Prediction, Stream, Unit, compare};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
 use serde_json::json;
 
-use super::prediction::{self, Plan, Prediction};
 use super::{chart, people};
-use crate::output::{self, Format, csv_line};
+use crate::output::{self, Format, json_lines};
 
 /// The arguments of `reticent plan count`.
 #[derive(Debug, clap::Args)]
@@ -58,14 +57,14 @@ pub struct Arguments {
 
 /// Prints the predictions.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let plan = prediction::predict(&stream(arguments)?, &guarantees(arguments)?)?;
+    let plan = compare(&stream(arguments)?, &guarantees(arguments)?)?;
     if let Some(path) = &arguments.plot {
         let svg = chart::errors(&plan).to_svg(760, 480);
-        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+        output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
         Format::Table => people::table(&plan),
-        Format::Json => plan.predictions.iter().map(|prediction| format!("{}\n", json(prediction))).collect(),
+        Format::Json => json_lines(plan.predictions.iter().map(json)),
         Format::Csv => csv(&plan),
     })?;
     Ok(ExitCode::SUCCESS)
@@ -98,15 +97,15 @@ fn json(prediction: &Prediction) -> serde_json::Value {
         "rmse_average": prediction.average,
         "rmse_worst": prediction.worst,
         "max_error_95": prediction.largest.value,
-        "max_error_95_is": prediction.largest.is,
+        "max_error_95_is": prediction.largest.is.name(),
         "state_bytes": prediction.state_bytes,
     })
 }
 
-fn csv(plan: &Plan) -> String {
+fn csv(plan: &Comparison) -> String {
     let header = "counter,guarantee,steps,rmse_last,rmse_average,rmse_worst,max_error_95,max_error_95_is,state_bytes";
-    let line = |prediction: &Prediction| {
-        csv_line(&[
+    let row = |prediction: &Prediction| {
+        vec![
             prediction.counter.name().into(),
             prediction.guarantee.to_string(),
             prediction.steps.to_string(),
@@ -114,10 +113,9 @@ fn csv(plan: &Plan) -> String {
             prediction.average.to_string(),
             prediction.worst.to_string(),
             prediction.largest.value.to_string(),
-            prediction.largest.is.into(),
+            prediction.largest.is.name().into(),
             prediction.state_bytes.to_string(),
-        ])
+        ]
     };
-    let lines = plan.predictions.iter().map(|prediction| line(prediction) + "\n");
-    std::iter::once(format!("{header}\n")).chain(lines).collect()
+    output::csv(header, plan.predictions.iter().map(row))
 }

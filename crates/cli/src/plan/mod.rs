@@ -3,15 +3,12 @@
 mod chart;
 pub mod count;
 mod people;
-mod prediction;
 pub mod trust;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-
-pub use people::short;
 
 /// The arguments of `reticent plan`.
 #[derive(Debug, clap::Args)]

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use comfy_table::CellAlignment;
 use reticent::multiparty::trust::{self, Cost, Trust};
 use reticent::privacy::Epsilon;
+use reticent_plot::terminal::{bars_between, short};
 use reticent_plot::{Chart, Scale, Series, Style};
 use serde_json::json;
 
-use super::people::{part_of_bars, short};
-use crate::output::{self, Format, csv_line, text_table};
+use crate::output::{self, Format, json_lines, text_table};
 
 /// Up to this many parties, programs get every number of colluders; people, and larger numbers, some of them.
 const EVERY_NUMBER: u32 = 256;
@@ -56,11 +56,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if let Some(path) = &arguments.plot {
         let svg = chart(arguments, &epsilon, &costs).to_svg(760, 480);
-        std::fs::write(path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
+        output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
         Format::Table => table(arguments, &epsilon, &costs),
-        Format::Json => costs.iter().map(|cost| format!("{}\n", json(cost))).collect(),
+        Format::Json => json_lines(costs.iter().map(json)),
         Format::Csv => csv(&costs),
     })?;
     Ok(ExitCode::SUCCESS)
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
     let errors = costs.iter().map(|cost| cost.standard_deviation);
     let (least, most) = errors.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
-    let (bars, bar) = part_of_bars(least, most);
+    let (bars, bar) = bars_between(least, most);
     let header = ["who is trusted", "error", bars, "95 %", "of the rows", "ε if all others collude"];
     let row = |cost: &Cost| {
         let share = 100.0 * cost.standard_deviation / arguments.rows as f64;
@@ -130,17 +130,17 @@ fn json(cost: &Cost) -> serde_json::Value {
 }
 
 fn csv(costs: &[Cost]) -> String {
-    let line = |cost: &Cost| {
-        csv_line(&[
+    let row = |cost: &Cost| {
+        vec![
             cost.name(),
             cost.parties.to_string(),
             cost.standard_deviation.to_string(),
             cost.half_width.to_string(),
             cost.against_all_others.as_ref().map_or_else(String::new, |epsilon| epsilon.to_f64().to_string()),
-        ]) + "\n"
+        ]
     };
-    let header = "model,parties,standard_deviation,half_width_95,epsilon_if_all_others_collude\n".to_owned();
-    header + &costs.iter().map(line).collect::<String>()
+    let header = "model,parties,standard_deviation,half_width_95,epsilon_if_all_others_collude";
+    output::csv(header, costs.iter().map(row))
 }
 
 /// The error against the number of colluders, with horizontal lines for the models that have none.

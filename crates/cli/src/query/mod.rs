@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use reticent::ledger::Ended;
+use reticent_ledger::accounting::{Request, refuse_public};
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
@@ -24,7 +25,7 @@ use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Uni
 
 pub use arguments::Arguments;
 
-use crate::accounting::{Account, Request, refuse_public};
+use crate::accounting::payer;
 use crate::exit::{REFUSED, usage};
 use crate::output::say;
 
@@ -63,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         show::dry_run(&query, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = Account::new(&arguments.accounting, place.as_deref())?;
+    let account = payer(&arguments.accounting.settings(), place.as_deref())?;
     account.refuse_other_budgets(&files)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
@@ -130,10 +131,6 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     if inputs.is_empty() {
         return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
     }
-    let pairs = |flag: &str, list: &[String], example: &str| -> Result<Vec<(String, String)>> {
-        let both = |text: &String| pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
-        list.iter().map(both).collect()
-    };
     let listed = |(column, text): (String, String)| -> Result<(String, Vec<String>)> {
         let list = keys(&column, &text, None)?;
         Ok((column, list))
@@ -155,8 +152,14 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     Ok(Settings::new(&arguments.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?)
 }
 
+/// `NAME=VALUE`, each
+pub fn pairs(flag: &str, list: &[String], example: &str) -> Result<Vec<(String, String)>> {
+    let both = |text: &String| pair(flag, text, example).map(|(name, value)| (name.into(), value.into()));
+    list.iter().map(both).collect()
+}
+
 /// `NAME=VALUE`
-pub fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
+fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text str, &'text str)> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
         _ => Err(usage(format!("{flag} {text}: write it as {flag} {example}"))),

@@ -15,11 +15,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reticent::continual::CounterKind;
+use reticent_erase::Care;
 use reticent_ledger::Location;
+use reticent_ledger::place::named_by_environment;
 use reticent_server::{Config, Server};
 
-use crate::care::Care;
 use crate::exit::usage;
 use crate::output::print;
 
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // A panic's message may contain rows or events.
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
-    Care::with(CounterKind::PanPrivate).apply().context("cannot disable core dumps")?;
+    Care::new(true).apply().context("cannot disable core dumps")?;
     logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);
@@ -132,9 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// As an absolute path: it is not relative to the configuration's folder.
 fn named_ledger(arguments: &Arguments) -> Result<Option<String>> {
-    let named =
-        arguments.ledger.clone().or_else(|| std::env::var("RETICENT_LEDGER").ok().filter(|place| !place.is_empty()));
-    let Some(named) = named else { return Ok(None) };
+    let Some(named) = arguments.ledger.clone().or_else(named_by_environment) else { return Ok(None) };
     Ok(Some(match named.parse()? {
         Location::File(path) => std::path::absolute(path)?.to_string_lossy().into_owned(),
         Location::Postgres(url) => url,

@@ -1,12 +1,10 @@
 //! `reticent stream create`.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
+use reticent_client::streams::keys;
 use serde_json::{Value, json};
 
 use super::Service;
-use crate::exit::usage;
 use crate::output::say;
 
 /// The arguments of `reticent stream create`.
@@ -102,20 +100,4 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
     say!("created {}: {}, charged to {}; {}", arguments.name, text("guarantee"), text("dataset"), text("promise"));
     Ok(())
-}
-
-fn keys(text: &str) -> Result<Value> {
-    if matches!(text, "none" | "selected") {
-        return Ok(text.into());
-    }
-    let path = PathBuf::from(text);
-    let list: Vec<String> = match path.is_file() {
-        true => {
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| usage(format!("--keys {}: {error}", path.display())))?;
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-        }
-        false => text.split(',').map(|key| key.trim().to_owned()).collect(),
-    };
-    Ok(json!(list))
 }

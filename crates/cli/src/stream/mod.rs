@@ -2,12 +2,10 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `client` | requests to the service |
 //! | `create` | a stream from arguments |
 //! | `show` | streams and releases, for people and programs |
 //! | `send` | events from a file or a pipe |
 
-mod client;
 mod create;
 mod send;
 mod show;
@@ -16,7 +14,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use client::Client;
+use reticent_client::Client;
+use reticent_server::tokens::owner::Owner;
+
+use crate::serve::own_directory;
 
 /// The arguments of `reticent stream`.
 #[derive(Debug, clap::Args)]
@@ -47,7 +48,7 @@ struct Service {
 
 impl Service {
     fn client(&self) -> Result<Client> {
-        Client::new(self.server.as_deref())
+        Ok(Client::new(self.server.as_deref(), owners_token)?)
     }
 }
 
@@ -60,4 +61,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Send(arguments) => send::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The owner's token, if this user's own service is at this address and has no tokens yet. It is sent to no other
+/// address.
+fn owners_token(address: &str) -> Option<String> {
+    let (own, token) = Owner::published(&own_directory().ok()?)?;
+    (own == address).then_some(token)
 }

@@ -1,11 +1,12 @@
 //! `reticent stream list` and `reticent stream show`.
 
 use anyhow::Result;
+use reticent::text::printable;
+use reticent_client::streams::{Shown, cells, text};
 use serde_json::Value;
 
 use super::Service;
-use crate::output::{Format, csv_line, number_table, print, say, text_table};
-use crate::text::printable;
+use crate::output::{Format, csv, json_lines, number_table, print, say, text_table};
 
 /// The arguments of `reticent stream list`.
 #[derive(Debug, clap::Args)]
@@ -34,18 +35,9 @@ pub struct Arguments {
     service: Service,
 }
 
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// Lists all streams.
 pub fn list(arguments: &ListArguments) -> Result<()> {
-    let answer = arguments.service.client()?.get("/v1/streams")?;
-    let streams = answer["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let streams = arguments.service.client()?.streams()?;
     let row = |stream: &Value| {
         let definition = &stream["definition"];
         [
@@ -62,40 +54,17 @@ pub fn list(arguments: &ListArguments) -> Result<()> {
     let header = ["name", "step", "steps released", "guarantee", "charged to", "mode"];
     print(&match arguments.format {
         Format::Table => format!("{}\n", text_table(&header, streams.iter().map(row))),
-        Format::Json => streams.iter().map(|stream| format!("{stream}\n")).collect(),
-        Format::Csv => {
-            let header = csv_line(&header.map(String::from));
-            std::iter::once(header)
-                .chain(streams.iter().map(|stream| csv_line(&row(stream))))
-                .map(|line| line + "\n")
-                .collect()
-        }
+        Format::Json => json_lines(streams.iter().cloned()),
+        Format::Csv => csv(&header.join(","), streams.iter().map(row)),
     })?;
     Ok(())
 }
 
 /// Shows a stream and its latest releases.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let client = arguments.service.client()?;
-    let path = format!("/v1/streams/{}", arguments.name);
-    let stream = client.get(&path)?;
-    let steps = stream["steps"].as_u64().unwrap_or_default();
-    let first = steps.saturating_sub(arguments.last) + 1;
-    let answer = client.get(&format!("{path}/releases?from={first}&limit={}", arguments.last))?;
-    let releases = answer["releases"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Shown { stream, releases } = arguments.service.client()?.newest(&arguments.name, arguments.last)?;
     let keyed = releases.iter().any(|release| release["values"].is_array());
-    let rows = releases.iter().flat_map(|release| {
-        let [step, closed, half_width] = ["step", "closed", "half_width"].map(|name| text(&release[name]));
-        match release["values"].as_array() {
-            Some(values) => values
-                .iter()
-                .map(|one| {
-                    vec![step.clone(), closed.clone(), text(&one["key"]), text(&one["value"]), half_width.clone()]
-                })
-                .collect(),
-            None => vec![vec![step, closed, text(&release["value"]), half_width]],
-        }
-    });
+    let rows = releases.iter().flat_map(cells);
     let header: &[&str] =
         if keyed { &["step", "closed", "key", "value", "±"] } else { &["step", "closed", "value", "±"] };
     let [guarantee, dataset, promise, bars] =
@@ -110,11 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             };
             print(&format!("{}\n", number_table(header, rows.map(people))))?;
         }
-        Format::Json => print(&releases.iter().map(|release| format!("{release}\n")).collect::<String>())?,
-        Format::Csv => {
-            let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
-            print(&std::iter::once(header).chain(rows).map(|row| csv_line(&row) + "\n").collect::<String>())?;
-        }
+        Format::Json => print(&json_lines(releases.iter().cloned()))?,
+        Format::Csv => print(&csv(&header.join(","), rows))?,
     }
     Ok(())
 }

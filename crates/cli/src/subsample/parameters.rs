@@ -1,11 +1,10 @@
-//! From arguments to a plan and a statistic; the library's errors, with flags.
+//! From arguments to a plan and a statistic.
 
 use anyhow::{Context, Result};
 use reticent::privacy::{Delta, Epsilon, Guarantee};
-use reticent_subsample::error::{nothing, rows_of};
-use reticent_subsample::{Error, Parameters, Plan, Schedule, Statistic, Summary, Unit, Worker};
+use reticent_subsample::{Parameters, Plan, Schedule, Statistic, Summary, Unit, Worker};
 
-use super::{Arguments, in_words};
+use super::Arguments;
 use crate::exit::usage;
 
 /// The name of the unit that is a row.
@@ -42,7 +41,7 @@ pub fn plan(arguments: &Arguments) -> Result<Plan> {
         (Some(bounds), None) => Summary::Mean { bounds: bounds.parse()? },
     };
     let limit = arguments.time_limit;
-    Plan::new(Parameters {
+    Ok(Plan::new(Parameters {
         unit: match arguments.unit.as_deref() {
             None | Some(ROW) => Unit::Row,
             Some(column) => Unit::Column(column.into()),
@@ -52,8 +51,7 @@ pub fn plan(arguments: &Arguments) -> Result<Plan> {
         default: arguments.default.clone(),
         schedule: if arguments.unpadded { Schedule::unpadded(limit) } else { Schedule::padded(jobs, limit) },
         ..Parameters::new(epsilon, summary)
-    })
-    .map_err(with_flags)
+    })?)
 }
 
 /// The statistic given by the arguments, checked without reading a row.
@@ -73,29 +71,7 @@ pub fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> 
         (None, Some(program)) => Statistic::program(program, &arguments.program_arguments),
         (None, None) => return Err(usage("name the statistic with --sql or --program")),
     };
-    statistic.map_err(with_flags)
-}
-
-/// The library's error in terms of the command line's flags.
-pub fn with_flags(error: Error) -> anyhow::Error {
-    match &error {
-        Error::Parameter { parameter: "default", value, .. } => {
-            usage(format!("--default is {value}, but with --numeric it must be a number"))
-        }
-        Error::Program { program, fault } => usage(format!("--program {}", fault.of(program))),
-        Error::Sql(error) => usage(format!("--sql: {error}")),
-        Error::NoTrialAnswer { program, file, numeric, limit } => usage(format!(
-            "--program {program} has no answer for {} (it failed, printed {}, or took longer than {}), so nothing is charged; give it \
-             rows that you made up with --trial FILE, or say with --default VALUE what counts for a block without an answer",
-            rows_of(file.as_deref()),
-            nothing(*numeric),
-            in_words(*limit)
-        )),
-        Error::TrialColumns { .. } => usage(format!("--trial {error}")),
-        Error::Scratch { .. } => anyhow::Error::from(error).context("set TMPDIR to a directory that can be written"),
-        Error::Core(core) => core.clone().into(),
-        _ => error.into(),
-    }
+    Ok(statistic?)
 }
 
 #[cfg(test)]
@@ -123,7 +99,8 @@ mod tests {
         ] {
             let line = format!("subsample data.csv --sql x --epsilon 900 --allow-large-epsilon --blocks 3 {more}");
             let error = plan(&Line::try_parse_from(line.split_whitespace()).unwrap().arguments).unwrap_err();
-            assert!(error.to_string().contains(said), "{more}: {error}");
+            let error = crate::exit::message(&error);
+            assert!(error.contains(said), "{more}: {error}");
         }
     }
 }

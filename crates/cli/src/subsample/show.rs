@@ -4,14 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
-use reticent_subsample::{Error, Kept};
-use serde_json::json;
+use reticent_subsample::kept::rounded;
+use reticent_subsample::{DryRun, Error, Kept};
 
 use crate::exit;
-use crate::output::{self, Format, csv_line, number_table};
-
-/// The number of significant digits of a half-width.
-const DIGITS: i32 = 2;
+use crate::output::{self, Format, number_table, text_table};
 
 /// Prints an outcome and returns the exit code.
 ///
@@ -23,31 +20,24 @@ pub fn outcome(kept: &Kept, format: Format, guarantee: &Guarantee, is_mean: bool
     }
     output::print(&match format {
         Format::Table => for_people(kept),
-        Format::Json => format!("{}\n", as_json(kept, guarantee)),
-        Format::Csv => csv(kept, is_mean),
+        Format::Json => format!("{}\n", kept.to_json(guarantee)),
+        Format::Csv => kept.to_csv(is_mean),
     })?;
     Ok(if *kept == Kept::Refused { ExitCode::from(exit::REFUSED) } else { ExitCode::SUCCESS })
 }
 
-fn as_json(kept: &Kept, guarantee: &Guarantee) -> serde_json::Value {
-    match kept {
-        Kept::Answer(answer) => json!({"value": answer, "guarantee": guarantee}),
-        Kept::Mean { value, half_width, level } => {
-            json!({"value": value, "half_width": half_width, "level": level, "guarantee": guarantee})
-        }
-        Kept::Refused | Kept::Failed => json!({"refused": true, "guarantee": guarantee}),
-    }
-}
-
-/// The header depends on the question, not on the outcome.
-fn csv(kept: &Kept, is_mean: bool) -> String {
-    let (header, nothing) = if is_mean { ("refused,value,half_width,level", ",,") } else { ("refused,value", "") };
-    let line = match kept {
-        Kept::Answer(answer) => format!("false,{}", csv_line(std::slice::from_ref(answer))),
-        Kept::Mean { value, half_width, level } => format!("false,{value},{half_width},{level}"),
-        Kept::Refused | Kept::Failed => format!("true,{nothing}"),
-    };
-    format!("{header}\n{line}\n")
+/// Prints what is known without spending anything.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn dry_run(known: &DryRun<'_>, format: Format) -> Result<()> {
+    let facts = known.facts().into_iter().map(|(name, value)| vec![name, value]);
+    output::print(&match format {
+        Format::Table => format!("{}\n", text_table(&["without spending anything", ""], facts)),
+        Format::Json => format!("{}\n", known.to_json()),
+        Format::Csv => output::csv("what,value", facts),
+    })?;
+    Ok(())
 }
 
 fn for_people(kept: &Kept) -> String {
@@ -59,42 +49,5 @@ fn for_people(kept: &Kept) -> String {
             format!("{}\n", number_table(&header.each_ref().map(String::as_str), [row]))
         }
         Kept::Refused | Kept::Failed => "refused\n".into(),
-    }
-}
-
-/// A number with as many digits as its half-width makes meaningful.
-fn rounded(value: f64, half_width: f64, round: fn(f64) -> f64) -> String {
-    if !(half_width.is_finite() && half_width > 0.0) {
-        return value.to_string();
-    }
-    let decimals = DIGITS - 1 - half_width.log10().floor() as i32;
-    let unit = 10f64.powi(decimals.clamp(-300, 300));
-    format!("{:.*}", decimals.clamp(0, 300) as usize, round(value * unit) / unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_header_does_not_depend_on_the_outcome() {
-        let mean = Kept::Mean { value: 1.5, half_width: 0.5, level: 0.95 };
-        let lines = |kept: &Kept, is_mean| csv(kept, is_mean).lines().map(String::from).collect::<Vec<_>>();
-        assert_eq!(lines(&mean, true), ["refused,value,half_width,level", "false,1.5,0.5,0.95"]);
-        assert_eq!(lines(&Kept::Refused, true), ["refused,value,half_width,level", "true,,,"]);
-        assert_eq!(lines(&Kept::Answer("x".into()), false)[0], lines(&Kept::Refused, false)[0]);
-    }
-
-    #[test]
-    fn digits_below_the_noise_are_not_shown() {
-        for (value, half_width, expected) in [
-            (45.123_456, 1.234, ("45.1", "1.3")),
-            (45_123.456, 123.4, ("45120", "130")),
-            (0.012_345_6, 0.000_123, ("0.01235", "0.00013")),
-            (-3.0, 0.0, ("-3", "0")),
-        ] {
-            let shown = (rounded(value, half_width, f64::round), rounded(half_width, half_width, f64::ceil));
-            assert_eq!((shown.0.as_str(), shown.1.as_str()), expected);
-        }
     }
 }

@@ -31,6 +31,7 @@
 //! | [`throughout`] | [`Throughout`]: half-widths that hold for all steps so far at once |
 //! | [`tails`] | how unlikely large noise is |
 //! | [`usefulness`] | (λ, δ)-usefulness, and the largest error of all steps together |
+//! | [`prediction`] | [`compare`]: the predicted accuracy of every counter, side by side |
 //! | [`bounds`] | lower bounds on the error of any counter |
 
 pub mod any;
@@ -50,6 +51,8 @@ pub mod p_sums;
 mod packed;
 pub mod pan_private;
 pub mod post_processing;
+#[cfg(feature = "os-entropy")]
+pub mod prediction;
 pub mod schedule;
 pub mod shape;
 pub mod strategy;
@@ -77,6 +80,8 @@ pub use law::Law;
 pub use p_sums::PSums;
 pub use pan_private::{PanPrivate, PanPrivateSurviving, SeizableCounter, SeizableKeyedCounter};
 pub use post_processing::{PostProcessed, Rule};
+#[cfg(feature = "os-entropy")]
+pub use prediction::{Comparison, LowerBound, Prediction, compare};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use strategy::Strategy;

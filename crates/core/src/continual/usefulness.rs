@@ -95,6 +95,17 @@ pub enum Basis {
     Bound,
 }
 
+impl Basis {
+    /// `exact`, `simulated` or `bound`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Simulated { .. } => "simulated",
+            Self::Bound => "bound",
+        }
+    }
+}
+
 /// A bound on the largest |noise| of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxError {

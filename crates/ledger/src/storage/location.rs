@@ -112,6 +112,14 @@ impl Location {
             Self::Postgres(url) => replace_passwords(url, None),
         }
     }
+
+    /// [`Location::without_secrets`], the same whatever the working directory.
+    pub fn lasting(&self) -> String {
+        match self {
+            Self::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+            shared => shared.without_secrets(),
+        }
+    }
 }
 
 /// Without the password.

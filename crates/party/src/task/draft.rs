@@ -48,7 +48,8 @@ pub enum Number {
 }
 
 impl Number {
-    pub(crate) fn text(&self) -> String {
+    /// As text: exact if it was written as such.
+    pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Integer(number) => number.to_string(),

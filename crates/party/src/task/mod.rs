@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `mod` | [`Task`], and every rule that must hold before anything is sent |
 //! | [`draft`] | [`Draft`]: the same as written in TOML |
+//! | `toml` | writing a draft |
 
 pub mod draft;
+mod toml;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -257,7 +259,7 @@ impl FromStr for Task {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let draft: Draft = toml::from_str(text).map_err(|error| {
+        let draft: Draft = ::toml::from_str(text).map_err(|error| {
             let allowed = format!("valid TOML with the documented fields: {}", error.to_string().trim_end());
             Error::parameter("the task", "invalid", allowed)
         })?;
@@ -318,7 +320,11 @@ fn cells(drafts: &[DraftCell]) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-pub(crate) fn members(parties: &[Member]) -> Result<()> {
+/// Checks names, keys and addresses: valid, and all different.
+///
+/// # Errors
+/// If one is not; the error names it.
+pub fn members(parties: &[Member]) -> Result<()> {
     if parties.is_empty() || parties.len() > MOST_PARTIES {
         return Err(Error::parameter("the number of parties", parties.len(), "from 1 to 256"));
     }
@@ -347,7 +353,10 @@ pub(crate) fn members(parties: &[Member]) -> Result<()> {
 }
 
 /// Tasks are passed around and stored in transcripts, so they must not contain secrets.
-pub(crate) fn for_everybody(draft: &impl Serialize) -> Result<()> {
+///
+/// # Errors
+/// If it contains a private key or a token.
+pub fn for_everybody(draft: &impl Serialize) -> Result<()> {
     match holds_a_key(&serde_json::to_string(draft).expect("a task is plain data")) {
         true => {
             Err(Error::parameter("the task", "a text with a private key or a token in it", "safe for anyone to read"))

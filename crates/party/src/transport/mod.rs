@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `mod` | [`Transport`]: what a session needs |
 //! | [`mesh`] | [`Mesh`]: TCP and mutual TLS between all parties |
-//! | `tls` | raw public keys, pinned to those of the task |
+//! | [`tls`] | raw public keys, pinned to those of the task |
 //! | [`memory`] | parties within one process |
 
 pub mod memory;
 pub mod mesh;
-pub(crate) mod tls;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::Instant;

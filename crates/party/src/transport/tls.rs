@@ -25,6 +25,9 @@ const ALPN: &[u8] = b"reticent-party/1";
 const STRANGERS_ALPN: &[u8] = b"reticent-reports/1";
 
 /// Accepts connections from any of these peers.
+///
+/// # Errors
+/// If the key cannot be used.
 pub fn server(key: &PrivateKey, peers: Vec<PublicKey>) -> Result<ServerConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let pinned = Pinned::new(&provider, peers);
@@ -40,6 +43,9 @@ pub fn server(key: &PrivateKey, peers: Vec<PublicKey>) -> Result<ServerConfig, E
 }
 
 /// Connects to one peer.
+///
+/// # Errors
+/// If the key cannot be used.
 pub fn client(key: &PrivateKey, peer: PublicKey) -> Result<ClientConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let pinned = Pinned::new(&provider, vec![peer]);
@@ -55,6 +61,9 @@ pub fn client(key: &PrivateKey, peer: PublicKey) -> Result<ClientConfig, Error> 
 }
 
 /// Accepts connections from anonymous clients of aggregators.
+///
+/// # Errors
+/// If the key cannot be used.
 pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
     let (provider, own) = (provider(), own(key)?);
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -68,6 +77,9 @@ pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
 }
 
 /// Connects anonymously to the owner of this key.
+///
+/// # Errors
+/// Never: there is no key of one's own.
 pub fn stranger(peer: PublicKey) -> Result<ClientConfig, Error> {
     let provider = provider();
     let pinned = Pinned::new(&provider, vec![peer]);

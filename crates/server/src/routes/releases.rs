@@ -9,6 +9,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent::release::LEVEL;
+use reticent::text::csv_field;
 use reticent_plot::Chart;
 use reticent_stream::{Keys, Released, StepRelease, Stream};
 use serde::Serialize;
@@ -163,11 +164,7 @@ fn csv_lines(release: &StepRelease) -> String {
         }
         Released::Keyed(keyed) => {
             for (key, value) in &keyed.values {
-                let key = if key.contains([',', '"', '\n', '\r']) {
-                    format!("\"{}\"", key.replace('"', "\"\""))
-                } else {
-                    key.to_string()
-                };
+                let key = csv_field(key);
                 let _ = writeln!(text, "{step},{closed},{key},{value},{half_width}");
             }
         }

@@ -38,6 +38,8 @@ pub enum Error {
         /// The saved counter's value, if it has one.
         saved: Option<String>,
     },
+    /// The input cannot be counted, which is known before a line is read.
+    Input(Message),
     /// CSV without a first line.
     NoHeader {
         /// The input's name.
@@ -118,6 +120,7 @@ impl Explained for Error {
             Self::Parameter { .. }
             | Self::Combination { .. }
             | Self::Differs { .. }
+            | Self::Input(_)
             | Self::NoHeader { .. }
             | Self::Column { .. }
             | Self::Absent(_)
@@ -132,7 +135,7 @@ impl Explained for Error {
             Self::Parameter { parameter, value, allowed } => {
                 message!([parameter], " is {value}, but it must be {allowed}")
             }
-            Self::Combination { advice, .. } => advice.clone(),
+            Self::Combination { advice, .. } | Self::Input(advice) => advice.clone(),
             Self::Differs { parameter, given, saved } => {
                 let began = saved.as_ref().map_or_else(|| "without".into(), |saved| format!("with {saved}"));
                 message!(

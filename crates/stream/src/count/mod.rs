@@ -11,11 +11,13 @@
 //! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
 //! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
+//! | [`source`] | [`Source`]: a file, a pipe or standard input |
 //! | [`lines`] | [`Lines`]: lines as they arrive |
-//! | [`reader`], `csv` | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
+//! | [`reader`] | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
 //! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
 //! | [`released`] | [`Released`], [`Highest`]: what is released |
 //! | [`engine`] | [`Engine`], [`Audience`]: count, save, show |
+//! | [`listing`] | [`Listing`](listing::Listing): releases as lines of text |
 //! | [`store`] | [`Store`]: a counter on disk |
 //! | [`kept`] | [`Kept`]: all releases of a request, as stored in a ledger |
 //! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, with the caller's own names for the parameters |
@@ -51,7 +53,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod csv;
 pub mod definition;
 pub mod draft;
 pub mod engine;
@@ -59,11 +60,13 @@ pub mod error;
 pub mod kept;
 mod line_steps;
 pub mod lines;
+pub mod listing;
 pub mod mode;
 pub mod reader;
 pub mod released;
 mod same;
 mod seizure;
+pub mod source;
 pub mod store;
 mod time_steps;
 mod words;
@@ -77,5 +80,6 @@ pub use self::lines::Lines;
 pub use self::mode::Mode;
 pub use self::reader::Reader;
 pub use self::released::{Highest, Released};
+pub use self::source::Source;
 pub use self::store::{State, Store};
 pub use crate::plan::Plan;

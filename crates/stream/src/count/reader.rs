@@ -1,11 +1,15 @@
 //! Parsing one line.
 
-use super::csv::CsvLine;
+use reticent::text::CsvLine;
+
 use super::definition::{Fields, Input};
 use super::error::{Error, Result};
+use super::lines::LONGEST_LINE;
 use crate::ndjson::{self, Names};
 use crate::{integer, times};
 
+/// A line with more cells than this counts as empty.
+const MOST_CELLS: usize = 1 << 12;
 /// The byte-order mark that some programs write at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -47,7 +51,7 @@ impl Reader {
             Input::Ndjson => Kind::Ndjson(fields.clone()),
             Input::Csv => {
                 let header = header.ok_or_else(|| Error::NoHeader { input: name.into() })?;
-                let mut line = CsvLine::new();
+                let mut line = CsvLine::within(LONGEST_LINE, MOST_CELLS);
                 line.read(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header));
                 let place =
                     |column: &Option<String>| column.as_ref().map(|column| place(&line, column, name)).transpose();

@@ -10,7 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reticent::continual::{SavedTally, TallySaving};
+use reticent::ledger::{Accounting, Receipt};
+use reticent::message;
 use reticent_durable::{beside, private, replace};
+use reticent_ledger::accounting::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
@@ -35,6 +38,37 @@ pub struct State<T> {
     /// The ledger that it was charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+}
+
+impl State<SavedTally> {
+    /// The accounting to go on with: where the counter was charged, unless the user names another ledger.
+    ///
+    /// # Errors
+    /// If the user names another dataset, or a ledger for a counter that was never charged.
+    pub fn settings(&self, given: &Settings) -> Result<Settings> {
+        let unaccounted = *self.counter.accounting() == Accounting::Unaccounted;
+        let (dataset, remembered) = match self.counter.accounting() {
+            Accounting::Unaccounted => (given.dataset.clone(), None),
+            Accounting::Charged(Receipt { dataset, .. }) => {
+                if given.dataset.as_ref().is_some_and(|given| given != dataset) {
+                    let advice = message!("the counter was charged to {dataset}; leave ", ["dataset"], " out");
+                    return Err(Error::combination("dataset", advice));
+                }
+                (Some(dataset.clone()), self.ledger.clone())
+            }
+        };
+        if unaccounted && given.ledger.is_some() {
+            let advice = "the counter began without a ledger, and cannot be charged now; start a new one";
+            return Err(Error::combination("ledger", advice));
+        }
+        Ok(Settings {
+            ledger: if given.no_ledger { None } else { given.ledger.clone().or(remembered) },
+            dataset,
+            no_ledger: given.no_ledger || unaccounted,
+            anchor: given.anchor.clone(),
+            request: None,
+        })
+    }
 }
 
 impl<T> State<T> {

@@ -1,5 +1,6 @@
 //! What a definition means for the people in the data.
 
+use reticent::continual::keyed::Admission;
 use reticent::continual::{Stream, Unit};
 use reticent::privacy::Adjacency;
 use reticent_ledger::hash::Hash;
@@ -11,7 +12,35 @@ use crate::times;
 /// A longer list of keys is represented by its hash.
 const LONGEST_LIST: usize = 1000;
 
+/// An unbounded stream is described by its error over this many steps.
+const DESCRIBED_STEPS: u64 = 1 << 20;
+
 impl Definition {
+    /// The guarantee, the counter and its expected error, and what is protected, in sentences that do not depend on the
+    /// data.
+    pub fn promise(&self, plan: &Plan) -> Vec<String> {
+        let (strategy, guarantee) = (plan.strategy(), plan.guarantee());
+        let (stream, kind) = (plan.stream(), strategy.kind());
+        let (low, high) = stream.range();
+        let (unit, adjacency, horizon) = (stream.unit(), stream.adjacency(), stream.horizon());
+        let steps = stream.steps().unwrap_or(DESCRIBED_STEPS);
+        let (average, last) = (strategy.average_variance(steps).sqrt(), strategy.variance(steps).sqrt());
+        let of_steps = if stream.steps().is_none() { format!(" of {steps}") } else { String::new() };
+        let mut sentences = vec![
+            format!(
+                "{guarantee}, unit {unit}, adjacency {adjacency}, range {low}..{high}, counter {kind}, horizon {horizon}; \
+                 expected error (RMSE) {average:.1} on average, {last:.1} at the last step{of_steps}"
+            ),
+            format!("{}{}", self.assumption(stream), guarantee.caveat()),
+        ];
+        if let Plan::Keyed(plan, _) = plan
+            && plan.admission().is_some()
+        {
+            sentences.push(format!("± covers noise only; {}", Admission::SELECTED));
+        }
+        sentences
+    }
+
     /// Everything that the releases depend on, apart from the rows, for the ledger. `source` names what is counted.
     pub fn description(&self, plan: &Plan, source: &str) -> String {
         let (stream, kind) = (plan.stream(), plan.strategy().kind());

@@ -1,0 +1,86 @@
+//! Streams and their releases.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+
+/// A stream and its newest releases, as the service describes them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The stream.
+    pub stream: Value,
+    /// The releases, oldest first.
+    pub releases: Vec<Value>,
+}
+
+impl Client {
+    /// All streams.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses.
+    pub fn streams(&self) -> Result<Vec<Value>> {
+        Ok(list(self.get("/v1/streams")?, "streams"))
+    }
+
+    /// A stream and its `last` releases.
+    ///
+    /// # Errors
+    /// If the service does not answer, or refuses.
+    pub fn newest(&self, name: &str, last: u64) -> Result<Shown> {
+        let path = format!("/v1/streams/{name}");
+        let stream = self.get(&path)?;
+        let first = stream["steps"].as_u64().unwrap_or_default().saturating_sub(last) + 1;
+        let answer = self.get(&format!("{path}/releases?from={first}&limit={last}"))?;
+        Ok(Shown { stream, releases: list(answer, "releases") })
+    }
+}
+
+fn list(mut answer: Value, name: &str) -> Vec<Value> {
+    match answer[name].take() {
+        Value::Array(values) => values,
+        _ => Vec::new(),
+    }
+}
+
+/// The rows of a release: step, time, key if there are keys, value and half-width.
+pub fn cells(release: &Value) -> Vec<Vec<String>> {
+    let [step, closed, half_width] = ["step", "closed", "half_width"].map(|name| text(&release[name]));
+    let keyed =
+        |one: &Value| vec![step.clone(), closed.clone(), text(&one["key"]), text(&one["value"]), half_width.clone()];
+    match release["values"].as_array() {
+        Some(values) => values.iter().map(keyed).collect(),
+        None => vec![vec![step.clone(), closed.clone(), text(&release["value"]), half_width.clone()]],
+    }
+}
+
+/// A value without quotes.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The keys of a new stream as users write them: `none`, `selected`, a list, or a file with one key per line.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn keys(text: &str) -> Result<Value> {
+    if matches!(text, "none" | "selected") {
+        return Ok(text.into());
+    }
+    let path = PathBuf::from(text);
+    let list: Vec<String> = match path.is_file() {
+        true => {
+            let failed = |error: std::io::Error| Error::Keys { path: text.into(), reason: error.to_string() };
+            let text = std::fs::read_to_string(&path).map_err(failed)?;
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+        }
+        false => text.split(',').map(|key| key.trim().to_owned()).collect(),
+    };
+    Ok(json!(list))
+}

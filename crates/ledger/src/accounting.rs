@@ -1,0 +1,403 @@
+//! Accounting for a program that releases statistics about files: which dataset is charged, in which ledger, and which
+//! uses of a file are refused.
+
+use std::path::{Path, PathBuf};
+
+use reticent::ledger::{Accounting, Answered, Charge, Ended, Interrupted, Ledger, Receipt, Releases};
+use reticent::privacy::{Adjacency, Guarantee};
+use reticent::{Permit, message};
+
+use crate::budget::Budget;
+use crate::claims::{Subject, Use, dataset_of_file};
+use crate::durable::{DurableLedger, fresh_id};
+use crate::entry::{Dataset, Terms};
+use crate::error::{Error, Result};
+use crate::files::Owner;
+use crate::notice::Notice;
+use crate::place::Place;
+
+/// What the user says about accounting.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The ledger: a file, or `postgres://…`; see [`Place::new`] for the default.
+    pub ledger: Option<String>,
+    /// The dataset; by default that of the file.
+    pub dataset: Option<String>,
+    /// Charge nothing.
+    pub no_ledger: bool,
+    /// A file with the ledger's newest hash.
+    pub anchor: Option<PathBuf>,
+    /// A name for the request.
+    pub request: Option<String>,
+}
+
+/// A request to charge.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The full description.
+    pub description: String,
+    /// The privacy unit.
+    pub unit: String,
+    /// Which inputs are neighbours.
+    pub adjacency: Adjacency,
+    /// The guarantee, which is also the cost.
+    pub guarantee: Guarantee,
+}
+
+/// What a program charges.
+///
+/// # Example
+/// ```
+/// use reticent_ledger::accounting::{Payer, Request, Settings};
+/// use reticent::ledger::Ended;
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let file = folder.path().join("people.csv");
+/// # std::fs::write(&file, "age\n34\n").unwrap();
+///
+/// let settings = Settings { no_ledger: true, ..Settings::default() };
+/// let payer = Payer::new(&settings, Some(&file), |notice| eprintln!("{notice}"))?;
+/// let request = Request {
+///     description: "a count of people.csv".into(),
+///     unit: "row".into(),
+///     adjacency: "add-remove".parse()?,
+///     guarantee: reticent::privacy::Guarantee::Pure("1".parse()?),
+/// };
+/// let text = payer.release(request, |permit| Ended::Released("draw noise with the permit".into()))?;
+/// # assert!(text.starts_with("draw"));
+/// # Ok::<(), reticent_ledger::Error>(())
+/// ```
+#[derive(Debug)]
+pub enum Payer {
+    /// A ledger.
+    Charged(Box<Session>),
+    /// Nothing, at the user's request.
+    Unaccounted(Tell),
+}
+
+/// What hears of charges, and of what was not charged.
+pub type Tell = fn(&Notice);
+
+/// An open ledger and the dataset to charge.
+#[derive(Debug)]
+pub struct Session {
+    ledger: DurableLedger,
+    place: Place,
+    subject: Subject,
+    /// The id that the user gave.
+    request: Option<String>,
+    tell: Tell,
+}
+
+impl Payer {
+    /// Opens the account for the rows of a file, or of standard input if `None`. Nothing is charged yet.
+    ///
+    /// # Errors
+    /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
+    /// the dataset has a budget; if the file has a budget under another path.
+    pub fn new(settings: &Settings, file: Option<&Path>, tell: Tell) -> Result<Self> {
+        let subject = Subject::new(settings.dataset.as_deref(), file).map_err(|error| match error {
+            Error::FileName(file) => {
+                Error::Request(message!("{file} has no name in Unicode; name the dataset with ", ["dataset"]))
+            }
+            error => error,
+        })?;
+        let files: Vec<PathBuf> = file.map(PathBuf::from).into_iter().collect();
+        if settings.no_ledger {
+            refuse_if_limited(subject.name(), &files)?;
+            return Ok(Self::Unaccounted(tell));
+        }
+        let place = Place::new(settings.ledger.as_deref())?;
+        let ledger = place.open()?;
+        let own = file.and_then(|file| dataset_of_file(file).ok());
+        refuse_other_budgets(&ledger, &subject, &files, own.as_deref())?;
+        let ledger = ledger.anchored_if(settings.anchor.as_deref());
+        if place.named && ledger.dataset(subject.name())?.is_none() {
+            let (dataset, location) = (subject.name(), &place.location);
+            return Err(Error::Request(message!(
+                "the ledger {location} has no dataset {dataset}; name one that it has with ",
+                ["dataset"],
+                ", or register it with `reticent ledger create`"
+            )));
+        }
+        let request = settings.request.clone();
+        Ok(Self::Charged(Box::new(Session { ledger, place, subject, request, tell })))
+    }
+
+    /// Charges a stream, tells of the charge, and returns the permit to draw all of the stream's noise.
+    ///
+    /// # Errors
+    /// If there is not enough budget left, or the ledger fails.
+    pub fn start(&self, asked: Request) -> Result<Permit> {
+        match self {
+            Self::Charged(session) => {
+                let permit = session.ledger.start(&session.prepare(asked, Releases::Stream)?)?;
+                if let Accounting::Charged(receipt) = permit.accounting() {
+                    session.tell(receipt, "charged");
+                }
+                Ok(permit)
+            }
+            Self::Unaccounted(tell) => unaccounted(*tell),
+        }
+    }
+
+    /// Refuses files that have their own budget, or lie in a folder that has one, which would not be charged. Files
+    /// queried together are charged to one dataset, and their own budgets must not be bypassed.
+    ///
+    /// # Errors
+    /// If a file has another budget.
+    pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
+        match self {
+            Self::Unaccounted(_) => refuse_uncharged(files),
+            Self::Charged(session) => refuse_other_budgets(&session.ledger, &session.subject, files, None),
+        }
+    }
+
+    /// The description under which the user's request was charged; `None` if it was not charged.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn remembered(&self) -> Result<Option<String>> {
+        let Self::Charged(session) = self else { return Ok(None) };
+        let Some(request) = &session.request else { return Ok(None) };
+        Ok(session.ledger.request(session.subject.name(), request)?.map(|charge| charge.description))
+    }
+
+    /// Gives the dataset a limit, unless it has that limit already.
+    ///
+    /// # Errors
+    /// If it has another limit, or was charged with another unit or adjacency.
+    pub fn set_budget(&self, limit: &Guarantee, unit: &str, adjacency: Adjacency) -> Result<()> {
+        let Self::Charged(session) = self else { return Ok(()) };
+        let terms = Some(Terms { unit: unit.into(), adjacency });
+        let dataset = Dataset { name: session.subject.name().into(), budget: Budget::Limit(limit.clone()), terms };
+        session.ledger.register(&dataset)?;
+        Ok(())
+    }
+
+    /// The permit to continue a stream that was already charged.
+    ///
+    /// # Errors
+    /// If it was charged, but not to this ledger.
+    pub fn resume(&self, charged: &Accounting) -> Result<Permit> {
+        match (self, charged) {
+            (Self::Charged(session), Accounting::Charged(receipt)) => {
+                let permit = session.ledger.resume(receipt)?;
+                session.tell(receipt, "was charged");
+                Ok(permit)
+            }
+            (Self::Charged(session), Accounting::Unaccounted) => unaccounted(session.tell),
+            (Self::Unaccounted(tell), Accounting::Unaccounted) => unaccounted(*tell),
+            (Self::Unaccounted(_), Accounting::Charged(_)) => Err(Error::Request(message!(
+                "the counter was charged to a ledger when it began; leave ",
+                ["no-ledger"],
+                " out"
+            ))),
+        }
+    }
+
+    /// Releases something once, tells of the charge, and returns the outcome to show.
+    ///
+    /// # Errors
+    /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
+    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
+        self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
+    }
+
+    /// [`Payer::release`] for a computation that cannot fail because of the rows: if it was interrupted, it is run again
+    /// now. If `compute` fails, nothing is stored.
+    ///
+    /// # Errors
+    /// If the budget is exhausted, or the ledger fails; those of `compute`.
+    pub fn release_restartable<E: From<Error>>(
+        &self,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<String, E>,
+    ) -> Result<String, E> {
+        self.release_unless(Interrupted::IsComputed, asked, |permit| compute(permit).map(Ended::Released))
+    }
+
+    fn release_unless<E: From<Error>>(
+        &self,
+        interrupted: Interrupted,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+    ) -> Result<String, E> {
+        match self {
+            Self::Charged(session) => session.release(interrupted, asked, compute),
+            Self::Unaccounted(tell) => {
+                let (Ended::Released(text) | Ended::Failed(text)) = compute(unaccounted(*tell)?)?;
+                Ok(text)
+            }
+        }
+    }
+
+    /// The ledger's location, for resuming; `None` if nothing is charged.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Unaccounted(_) => None,
+            Self::Charged(session) => Some(session.place.location.lasting()),
+        }
+    }
+}
+
+impl Session {
+    fn release<E: From<Error>>(
+        &self,
+        interrupted: Interrupted,
+        asked: Request,
+        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+    ) -> Result<String, E> {
+        let charge = self.prepare(asked, Releases::Once)?;
+        let unfinished =
+            interrupted == Interrupted::IsComputed && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
+        let mut suspended = None;
+        let computed = |permit: Permit| -> Result<Ended, E> {
+            let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
+            if unfinished {
+                (self.tell)(&Notice::Unfinished { request: charge.request.clone() });
+            } else {
+                self.tell(&receipt, "charged");
+            }
+            let ended = compute(permit)?;
+            suspended = matches!(ended, Ended::Failed(_)).then_some(receipt);
+            Ok(ended)
+        };
+        let answered = self.ledger.release(&charge, interrupted, computed)?;
+        if let Some(Receipt { dataset, entry, .. }) = suspended {
+            (self.tell)(&Notice::Suspended { dataset, entry });
+        }
+        match answered {
+            Answered::Now(text) => Ok(text),
+            Answered::Before(text) => {
+                (self.tell)(&Notice::AnsweredBefore { request: charge.request });
+                Ok(text)
+            }
+            Answered::Never => {
+                (self.tell)(&Notice::Unfinished { request: charge.request });
+                Err(Error::Unfinished.into())
+            }
+        }
+    }
+
+    /// The charge for a request. The user's own ledger registers a dataset when it is first charged.
+    fn prepare(&self, asked: Request, releases: Releases) -> Result<Charge> {
+        if !self.place.named {
+            self.ledger.ensure(self.subject.name())?;
+        }
+        let Request { description, unit, adjacency, guarantee } = asked;
+        let request = self.request.clone().map_or_else(fresh_id, Ok)?;
+        let (dataset, caller) = (self.subject.name().to_owned(), caller());
+        Ok(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases })
+    }
+
+    /// Tells what was charged, and the new total.
+    fn tell(&self, receipt: &Receipt, charged: &'static str) {
+        // The charge stands, whether or not it can be described.
+        let Ok(Some(account)) = self.ledger.account(&receipt.dataset) else { return };
+        let (own, entry, account) = (!self.place.named, receipt.entry, Box::new(account));
+        (self.tell)(&Notice::Charged { charged, own, entry, account });
+        if self.subject.is_nameless() {
+            (self.tell)(&Notice::Nameless);
+        }
+    }
+}
+
+fn unaccounted(tell: Tell) -> Result<Permit> {
+    tell(&Notice::Unaccounted);
+    Ok(Permit::unaccounted()?)
+}
+
+/// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
+/// would be charged if none were named.
+fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
+    let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
+    let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
+    Err(Error::Request(match own == Some(name) {
+        true => message!(
+            "{name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave ",
+            ["dataset"],
+            " out (a saved counter of other data cannot go on with it)"
+        ),
+        false => format!(
+            "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about {name} by itself, \
+             under its own name"
+        )
+        .into(),
+    }))
+}
+
+/// The user's own ledger, opened for reading.
+fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
+    // Without a directory for user data, the user has no ledger either.
+    let Ok(place) = Place::new(None) else { return Ok(None) };
+    Ok(place.open_to_read()?.map(|ledger| (ledger, place)))
+}
+
+/// Refuses public files that hold rows of a dataset: rows that were ever protected are not published. Call it before
+/// reading them. Checks the user's own ledger as well as the named one.
+///
+/// # Errors
+/// If a file holds such rows.
+pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
+    if let Some(name) = ledger {
+        let place = Place::new(Some(name))?;
+        // If it is missing, charging it will say so.
+        if let Some(ledger) = place.open_to_read()? {
+            refuse_owned(&ledger, &place, files)?;
+        }
+    }
+    match own_ledger()? {
+        Some((ledger, place)) => refuse_owned(&ledger, &place, files),
+        None => Ok(()),
+    }
+}
+
+/// Refuses files whose rows were ever protected in this ledger.
+fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, files: &[PathBuf]) -> Result<()> {
+    let Some(Owner { file, account }) = ledger.conflict(files, Use::Public)? else { return Ok(()) };
+    let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
+    let why = match budget {
+        Budget::Limit(_) => format!("has a budget of {budget}"),
+        Budget::Unlimited => "was asked about as a private table before".into(),
+    };
+    Err(Error::Request(message!(
+        "{file} is given as public, but {name}, which it belongs to, {why} in the ledger {location}; give it as ",
+        ["table"],
+        ", or leave it out"
+    )))
+}
+
+/// Refuses to leave a dataset uncharged that has a limit in the user's own ledger.
+fn refuse_if_limited(dataset: &str, files: &[PathBuf]) -> Result<()> {
+    if let Some((ledger, place)) = own_ledger()?
+        && let Some(budget) = ledger.limit(dataset)?
+    {
+        return Err(must_be_charged(dataset, &budget, &place));
+    }
+    refuse_uncharged(files)
+}
+
+/// Refuses to leave files uncharged whose rows have a budget in the user's own ledger.
+///
+/// # Errors
+/// If a file has such rows.
+pub fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
+    let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
+    let Some(owner) = ledger.conflict(files, Use::Uncharged)? else { return Ok(()) };
+    Err(must_be_charged(&owner.account.dataset.name, &owner.account.dataset.budget, &place))
+}
+
+fn must_be_charged(dataset: &str, budget: &Budget, Place { location, .. }: &Place) -> Error {
+    Error::Request(message!(
+        "{dataset} has a budget of {budget} in the ledger {location}, and everything about it is charged; leave ",
+        ["no-ledger"],
+        " out"
+    ))
+}
+
+/// The name of the user running this, according to the environment.
+pub fn caller() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|variable| std::env::var(variable).ok());
+    let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
+    named.unwrap_or_else(|| "unknown".into())
+}
