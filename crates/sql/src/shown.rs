@@ -27,6 +27,7 @@ impl Answer {
             let fields = row.iter().zip(&wide).flat_map(|(entry, wide)| {
                 let (value, width) = match entry {
                     Entry::Plain(value) | Entry::Stable(value) => (plain(value), String::new()),
+                    Entry::Released { value, half_width } if half_width.is_infinite() => (plain(value), "inf".into()),
                     Entry::Released { value, half_width } => (plain(value), plain(&number(*half_width))),
                     Entry::Ranked { value, half_width_in_ranks } => {
                         (plain(value), plain(&number(*half_width_in_ranks)))
@@ -47,6 +48,7 @@ impl Entry {
         match self {
             Self::Plain(value) => people(value, None),
             Self::Stable(value) => format!("{} (exact)", people(value, None)),
+            Self::Released { value, half_width } if half_width.is_infinite() => format!("{} ± ∞", people(value, None)),
             Self::Released { value, half_width } => {
                 format!("{} ± {}", people(value, Some(*half_width)), rounded(*half_width, Some(*half_width)))
             }
