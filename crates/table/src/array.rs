@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use serde::de::IgnoredAny;
+
 use crate::text::BYTE_ORDER_MARK;
 
 /// Whether a file is an array, by its name alone: in a file of lines, even the first character belongs to a row.
@@ -49,18 +51,20 @@ fn pass_mark(input: &mut impl BufRead) -> io::Result<()> {
     Ok(())
 }
 
-/// The elements of an array, one after the other. Only brackets and quotes determine where one ends, whatever it is.
+/// The elements of an array, one after the other. Only brackets and quotes determine where one ends.
 ///
 /// # Privacy
 /// An element with a bracket or quote too many would decide how all that follow are read: it could swallow them, or end the
-/// array before them. Then the array does not end where the file does, and that is an error: the run fails, once, instead
-/// of releasing statistics of which one row moved more than its share.
+/// array before them, also if a later one makes up for it. So whatever is not an array of JSON values to its last byte,
+/// or has an element that is too long to be looked at, is an error: the run fails, once, instead of releasing statistics
+/// of which one row moved more than its share.
 pub struct Elements<R> {
     input: BufReader<R>,
     element: Vec<u8>,
-    /// Longer elements are dropped.
+    /// The most bytes of an element.
     longest: usize,
     state: State,
+    is_first: bool,
 }
 
 #[derive(PartialEq)]
@@ -79,10 +83,11 @@ impl<R: Read> Elements<R> {
     /// Reads an array that starts where `input` does.
     pub fn new(input: R, capacity: usize, longest: u64) -> Self {
         let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-        Self { input: BufReader::with_capacity(capacity, input), element: Vec::new(), longest, state: State::Before }
+        let (input, element) = (BufReader::with_capacity(capacity, input), Vec::new());
+        Self { input, element, longest, state: State::Before, is_first: true }
     }
 
-    /// Returns the next element that is not too long, with the whitespace around it.
+    /// Returns the next element, with the whitespace around it.
     pub fn advance(&mut self) -> io::Result<Option<&[u8]>> {
         if self.state == State::Before {
             self.input.skip_until(b'[')?;
@@ -90,11 +95,17 @@ impl<R: Read> Elements<R> {
         }
         while self.state == State::Within {
             self.element.clear();
-            if self.scan()? {
-                return Ok(Some(&self.element));
+            self.scan()?;
+            let is_first = std::mem::replace(&mut self.is_first, false);
+            if is_first && self.state == State::Closed && self.element.trim_ascii().is_empty() {
+                // No elements at all.
+                break;
             }
-            // The memory of a long element is not kept for short ones.
-            self.element = Vec::new();
+            if serde_json::from_slice::<IgnoredAny>(&self.element).is_err() {
+                self.state = State::After;
+                return Err(malformed());
+            }
+            return Ok(Some(&self.element));
         }
         if self.state == State::Closed {
             self.state = State::After;
@@ -116,9 +127,9 @@ impl<R: Read> Elements<R> {
         }
     }
 
-    /// Reads to the end of an element. Returns whether it is short enough.
-    fn scan(&mut self) -> io::Result<bool> {
-        let (mut depth, mut in_text, mut escaped, mut fits) = (0_u64, false, false, true);
+    /// Reads to the end of an element.
+    fn scan(&mut self) -> io::Result<()> {
+        let (mut depth, mut in_text, mut escaped) = (0_u64, false, false);
         loop {
             let buffer = self.input.fill_buf()?;
             if buffer.is_empty() {
@@ -142,16 +153,17 @@ impl<R: Read> Elements<R> {
                 }
             }
             let read = end.unwrap_or(buffer.len());
-            fits &= self.element.len() + read <= self.longest;
-            if fits {
-                self.element.extend_from_slice(&buffer[..read]);
+            if self.element.len() + read > self.longest {
+                self.state = State::After;
+                return Err(malformed());
             }
+            self.element.extend_from_slice(&buffer[..read]);
             if let Some(place) = end {
                 if buffer[place] == b']' {
                     self.state = State::Closed;
                 }
                 self.input.consume(place + 1);
-                return Ok(fits);
+                return Ok(());
             }
             self.input.consume(read);
         }
@@ -193,7 +205,8 @@ mod tests {
         assert_eq!(elements(" [\n  {\n\"a\": [1, 2]},\r\n  7 ]\n"), ["{\n\"a\": [1, 2]}", "7"]);
         let texts = r#"[{"a":"],[{}\"","b":{"c":[{}]}},"\\",{"\\\"":"}"}]"#;
         assert_eq!(elements(texts), [r#"{"a":"],[{}\"","b":{"c":[{}]}}"#, r#""\\""#, r#"{"\\\"":"}"}"#]);
-        assert_eq!(elements("[]"), [""]);
+        assert_eq!(elements("[]"), [""; 0]);
+        assert_eq!(elements(" [ \n] "), [""; 0]);
     }
 
     #[test]
@@ -202,6 +215,9 @@ mod tests {
         assert_eq!(elements("[1,2"), ["1", ERROR]);
         assert_eq!(elements(r#"[{"a":1},{"a":"2"#), [r#"{"a":1}"#, ERROR]);
         assert_eq!(elements("{}"), [ERROR]);
+        for text in ["[1,]", "[,]", "[1 2]", "[nothing]", "[{1}]"] {
+            assert_eq!(elements(text).last().unwrap(), ERROR, "{text}");
+        }
         // One row that would swallow those after it, or end the array before them; also if a later one makes up for it.
         for row in [r#"{"x":{1},{"x":4}}"#, "1}", r#"{"x":"1}"#, r#"{"x":{"y":1}"#, "{}]", "["] {
             let text = format!(r#"[{{"x":1}},{row},{{"x":2}},{{"x":3}}]"#);
@@ -221,7 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_is_too_long_is_dropped_alone() {
-        assert_eq!(elements(&format!("[1,\"{}\",2]", "x".repeat(200))), ["1", "2"]);
+    fn an_element_that_is_too_long_is_an_error() {
+        assert_eq!(elements(&format!("[1,\"{}\",2]", "x".repeat(200))), ["1", "not one array"]);
+    }
+
+    #[test]
+    fn texts_need_not_be_utf_8() {
+        let mut elements = Elements::new(&b"[\"caf\xe9\"]"[..], 10, 100);
+        assert_eq!(elements.advance().unwrap(), Some(&b"\"caf\xe9\""[..]));
+        assert_eq!(elements.advance().unwrap(), None);
     }
 }
