@@ -298,7 +298,6 @@ fn what_does_not_suit_is_refused_before_a_row_is_read() {
         (two_texts(), sum(9), None),
         (two_texts(), Layout { keys: 3, ..sum(0) }, None),
         (two_texts(), Layout { keys: usize::MAX, unit: true, ..sum(0) }, caps(1, 1)),
-        (two_texts(), nothing(true), None),
         (two_texts(), nothing(true), caps(0, 1)),
         (two_texts(), nothing(true), caps(1, 0)),
         (two_texts(), nothing(false), caps(1, 1)),

@@ -96,7 +96,12 @@ fn released_values_are_ordered_filtered_and_computed_with() {
         .iter()
         .map(|row| {
             let number = |value: &Value| value.as_i64().expect("a whole number");
-            (number(&row["half"]), number(&row["n"]["value"]), row["none"].is_null(), number(&row["twice"]))
+            let twice = &row["twice"];
+            assert_eq!(
+                twice["half_width"].as_f64(),
+                row["n"]["half_width"].as_f64().map(|half_width| 2.0 * half_width)
+            );
+            (number(&row["half"]), number(&row["n"]["value"]), row["none"].is_null(), number(&twice["value"]))
         })
         .collect();
     assert_eq!(shown, [(60, 30, true, 60), (50, 60, true, 120), (40, 60, true, 120)]);
