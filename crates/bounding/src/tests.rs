@@ -401,8 +401,11 @@ fn units_are_compared_and_not_only_hashed() {
     assert_eq!((kept.units, kept.groups), (vec![one_group; 2], vec![one_group; 2]));
 }
 
-/// What weights must give, slowly: by unit and group, then added up.
-fn weighed(rows: &[Row], caps: WeightCaps) -> (BTreeMap<(Option<String>, Option<i64>), (u64, u64, i128)>, u64) {
+/// Weighted units, rows and steps of each group.
+type WeighedGroups = BTreeMap<(Option<String>, Option<i64>), (u64, u64, i128)>;
+
+/// What weights must give, slowly: by unit and group, then added up; and the weight of all rows.
+fn weighed(rows: &[Row], caps: WeightCaps) -> (WeighedGroups, u64) {
     let weight = |number: usize, cap: u64| if number as u64 <= cap { 1 << 16 } else { (cap << 16) / number as u64 };
     let mut by_unit: BTreeMap<i64, Vec<&Row>> = BTreeMap::new();
     for row in rows {

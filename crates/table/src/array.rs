@@ -93,19 +93,18 @@ impl<R: Read> Elements<R> {
             self.input.skip_until(b'[')?;
             self.state = State::Within;
         }
-        while self.state == State::Within {
+        if self.state == State::Within {
             self.element.clear();
             self.scan()?;
             let is_first = std::mem::replace(&mut self.is_first, false);
-            if is_first && self.state == State::Closed && self.element.trim_ascii().is_empty() {
-                // No elements at all.
-                break;
+            let has_none = is_first && self.state == State::Closed && self.element.trim_ascii().is_empty();
+            if !has_none {
+                if serde_json::from_slice::<IgnoredAny>(&self.element).is_err() {
+                    self.state = State::After;
+                    return Err(malformed());
+                }
+                return Ok(Some(&self.element));
             }
-            if serde_json::from_slice::<IgnoredAny>(&self.element).is_err() {
-                self.state = State::After;
-                return Err(malformed());
-            }
-            return Ok(Some(&self.element));
         }
         if self.state == State::Closed {
             self.state = State::After;

@@ -248,7 +248,7 @@ mod tests {
                 tables.iter().zip(&laws).filter(|(other, _)| is_neighbour(one, other)).map(|(_, other)| (law, other)),
             );
         }
-        divergence::worst(epsilon, pairs.into_iter())
+        divergence::worst(epsilon, pairs)
     }
 
     /// The exact δ of the promised ε is 0, and that of a slightly smaller one is not.

@@ -362,7 +362,7 @@ mod tests {
         let interrupt = reticent_bounding::Interrupt::new();
         let column: ArrayRef = Arc::new(StringViewArray::from(vec!["x"; 1000]));
         let reversed = Expr::call(Function::Text(Text::Reverse), vec![Expr::column(0, Type::Text)]).unwrap();
-        let nulls = || reversed.evaluate(&[column.clone()], 1000).into_array(Type::Text, 1000).null_count();
+        let nulls = || reversed.evaluate(std::slice::from_ref(&column), 1000).into_array(Type::Text, 1000).null_count();
         assert_eq!(nulls(), 0);
         interrupt.stop();
         assert_eq!(super::super::stop::until(&interrupt, nulls), 1000);
