@@ -26,7 +26,7 @@ const MUTANTS: [Mutant; 8] = [
         broken: "a projection keeps the unit of its row (taken from the last column of its type instead)",
         edits: &[(
             "crates/sql/src/engine/push.rs",
-            "sink(chunk.with_columns(columns))\n        }),",
+            "sink(chunk.with_columns(columns))\n            }),",
             "let columns: Vec<ArrayRef> = columns;
             let like = |unit: &ArrayRef| columns.iter().rfind(|one| one.data_type() == unit.data_type()).cloned();
             let unit = chunk.unit().and_then(like);
@@ -53,12 +53,7 @@ const MUTANTS: [Mutant; 8] = [
             ),
             (
                 "crates/sql/src/engine/push.rs",
-                "aggregated(&data, std::slice::from_ref(&unit), keys, aggregates)",
-                "aggregated(&data, &[], keys, aggregates)",
-            ),
-            (
-                "crates/sql/src/engine/push.rs",
-                "std::iter::once(&unit).chain(keyed.columns()).cloned().collect()",
+                "std::iter::once(unit).chain(keyed.columns()).cloned().collect()",
                 "keyed.columns().to_vec()",
             ),
         ],
