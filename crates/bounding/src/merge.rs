@@ -27,6 +27,11 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    /// The number of words of a bucket.
+    pub fn words(&self, bucket: usize) -> usize {
+        locked(self).words(bucket)
+    }
+
     /// Appends the records of a bucket, which stay here.
     pub fn copy(&self, bucket: usize, form: UnitForm, records: &mut Vec<u32>) -> Result<()> {
         let from = records.len();
@@ -66,7 +71,7 @@ pub(crate) fn bound(
         spill(shelves)?;
         part.account()?;
     }
-    let words = |bucket: usize| shelves.iter().map(|shelf| locked(shelf).words(bucket)).sum::<usize>();
+    let words = |bucket: usize| shelves.iter().map(|shelf| shelf.words(bucket)).sum::<usize>();
     let sizes: Vec<usize> = (0..BUCKETS).map(words).collect();
     let largest = sizes.iter().max().copied().unwrap_or_default();
     let filled = sizes.iter().filter(|&&words| words > 0).count();

@@ -1,6 +1,5 @@
 //! Weights instead of caps: every row counts, those of active units for less.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bounding::Bounding;
@@ -22,7 +21,7 @@ pub const WEIGHT_BITS: u32 = 16;
 pub struct WeightCaps {
     /// Of its rows, in all groups together.
     pub rows: u64,
-    /// Of its presence in groups: it counts as one unit in each of so many groups, or as less in more.
+    /// Of its presence in groups, all groups together: beyond this many groups, the unit counts as a fraction in each.
     pub groups: u64,
     /// Of its rows in the totals over all groups.
     pub overall: u64,
@@ -160,7 +159,7 @@ impl Weighing {
         let mut held = self.bounding.memory().reserve();
         let fits = |threads: &usize| held.try_grow(each.saturating_mul(*threads)).is_ok();
         let threads = (1..=self.threads).rev().find(fits).ok_or(Error::Memory)?;
-        let by_unit = self.part.plan.by_unit.as_ref().ok_or(Error::Memory)?;
+        let by_unit = self.part.plan.by_unit.as_ref().expect("checked by `Bounding::weigh`");
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             let run = || {
@@ -290,22 +289,14 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, rows: &mut Rows) -> Result<()> {
-        let weights = |weights: &'_ [u32]| weights.iter().map(|&weight| i64::from(weight)).collect::<Vec<i64>>();
         self.grouped.prepare(&rows.groups, &rows.features)?;
-        self.grouped.add_weighted(&rows.groups, &rows.features, weights(&rows.weights).into_iter());
+        self.grouped.add_weighted(&rows.groups, &rows.features, rows.weights.iter().map(|&weight| weight.into()));
         self.grouped.add_weighted_units(&rows.units, rows.unit_weights.iter().copied());
         // There is one group overall, to which every unit belongs once.
         rows.groups.fill(0);
         self.overall.prepare(&rows.groups, &rows.features)?;
-        self.overall.add_weighted(&rows.groups, &rows.features, weights(&rows.overall).into_iter());
+        self.overall.add_weighted(&rows.groups, &rows.features, rows.overall.iter().map(|&weight| weight.into()));
         self.overall.add_weighted_units(&[0], std::iter::once(rows.each_unit << WEIGHT_BITS));
         Ok(())
-    }
-}
-
-impl Shelf {
-    /// The number of words of a bucket.
-    fn words(&self, bucket: usize) -> usize {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner).words(bucket)
     }
 }

@@ -103,15 +103,20 @@ pub struct Share {
 /// What half-widths cover, for readers who see only the answer.
 pub const HALF_WIDTHS: &str = "95 % and covers noise only, not bias from clamping or contribution limits";
 
-/// The same, where a group is shown only if its noisy number of `words` is at least `threshold`.
+/// What is added where a column is computed from noisy values and has no error bar.
+const WITHOUT: &str = "; columns without ± that are computed from noisy values have no error bar";
+
+/// The same, where some columns are `without` a bar, and where a group is shown only if its noisy number of `words` is at
+/// least `threshold`.
 ///
 /// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
 /// scale b over m is again exponential, so the number shown is further off than the half-width h with probability about
 /// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
-pub(crate) fn half_widths(deciding: Option<(&str, u64)>) -> String {
-    let Some((words, threshold)) = deciding else { return HALF_WIDTHS.into() };
+pub(crate) fn half_widths(deciding: Option<(&str, u64)>, without: bool) -> String {
+    let without = if without { WITHOUT } else { "" };
+    let Some((words, threshold)) = deciding else { return format!("{HALF_WIDTHS}{without}") };
     format!(
-        "{HALF_WIDTHS}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
+        "{HALF_WIDTHS}{without}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
          if its noise was high: 95 % holds for that number over all groups, before those shown were selected"
     )
 }

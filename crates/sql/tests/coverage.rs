@@ -83,3 +83,23 @@ fn bars_of_computed_values_cover() {
         }
     }
 }
+
+/// A number without a bar is not shown in silence.
+#[test]
+fn what_has_no_bar_is_said_beside_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    fs::write(&path, "k,x\na,1\nb,2\n").unwrap();
+    let said = |sql: &str| {
+        let mut options = Options::new(Guarantee::Approx("1".parse().unwrap(), "1e-6".parse().unwrap()));
+        options.bounds.insert("x".into(), Range::Public("0..100".parse().unwrap()));
+        let table = Table::open("t", path.to_str().unwrap()).unwrap();
+        let query = Query::prepare(sql, vec![Input { table, public: false }], options).unwrap();
+        query.summary().unwrap().half_widths.contains("have no error bar")
+    };
+    assert!(!said("SELECT UPPER(k) AS k, SUM(x) * 2, COUNT(*) FROM t GROUP BY k"));
+    assert!(said("SELECT SIN(SUM(x)) FROM t"));
+    assert!(said("SELECT MEDIAN(x) * 2 FROM t"));
+    assert!(said("SELECT CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END FROM t"));
+    assert!(said("SELECT SUM(n) FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) AS q"));
+}

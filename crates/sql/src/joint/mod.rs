@@ -25,7 +25,7 @@ use reticent_table::Table;
 pub use exact::Exact;
 pub use shape::{Part, Shape};
 
-use crate::answer::{Answer, HALF_WIDTHS, Share, Summary};
+use crate::answer::{Answer, Share, Summary, half_widths};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::query::{Input, Query};
@@ -160,7 +160,8 @@ impl JointQuery {
         };
         let split = self.shape.parts.iter().zip(&design.additive).map(share).collect::<Result<_>>()?;
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
-        let (guarantee, bounds, half_widths) = (noise.guarantee.clone(), Vec::new(), HALF_WIDTHS.into());
+        let (guarantee, bounds, half_widths) =
+            (noise.guarantee.clone(), Vec::new(), half_widths(None, self.query.has_unbarred()));
         let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, split, bounds, half_widths };
         self.query.answer_of(&released, summary)
     }

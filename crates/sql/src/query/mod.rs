@@ -192,7 +192,7 @@ impl Query {
             max_rows: self.touched.max_rows(),
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: half_widths(design.deciding()),
+            half_widths: half_widths(design.deciding(), self.has_unbarred()),
         })
     }
 
@@ -298,16 +298,27 @@ impl Query {
         Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, &derived, summary))
     }
 
-    /// For each column of the answer that is computed from aggregates and has a bar, how many it depends on.
-    fn depends(&self) -> Vec<Option<usize>> {
+    /// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None`
+    /// if it has no bar. Columns of other origin depend on none.
+    fn dependencies(&self) -> Vec<Option<usize>> {
         let Resolved { above, keys, asked, columns, .. } = &self.resolved;
         let has_bar = |asked: &usize| !matches!(self.design.outputs[*asked], Output::Quantile(..));
-        let depends = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
-        let number = |((_, origin), depends): (&(String, Origin), Option<BTreeSet<usize>>)| {
-            let on = depends.filter(|on| *origin == Origin::Derived && !on.is_empty() && on.iter().all(has_bar))?;
-            Some(on.len())
+        let all = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
+        let number = |((_, origin), on): (&(String, Origin), Option<BTreeSet<usize>>)| match origin {
+            Origin::Derived => on.filter(|on| on.iter().all(has_bar)).map(|on| on.len()),
+            Origin::Key(_) | Origin::Asked(_) => Some(0),
         };
-        columns.iter().zip(depends).map(number).collect()
+        columns.iter().zip(all).map(number).collect()
+    }
+
+    /// The same for those that have a bar of their own.
+    fn depends(&self) -> Vec<Option<usize>> {
+        self.dependencies().into_iter().map(|number| number.filter(|&number| number > 0)).collect()
+    }
+
+    /// Whether some column is computed from noisy values and has no bar.
+    pub(crate) fn has_unbarred(&self) -> bool {
+        self.dependencies().contains(&None)
     }
 
     /// How many bars must hold at once, for some column.

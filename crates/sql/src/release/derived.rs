@@ -21,11 +21,13 @@ pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTre
     let of_key = (0..keys).map(|_| Some(BTreeSet::new()));
     let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(BTreeSet::from([place])))).collect();
     let of = |expression: &Expr, columns: &[Option<BTreeSet<usize>>]| {
-        let mut all = BTreeSet::new();
-        for place in followed(expression)? {
+        let (mut places, mut all) = (BTreeSet::new(), BTreeSet::new());
+        expression.columns(&mut places);
+        for place in places {
             all.extend(columns.get(place)?.as_ref()?);
         }
-        Some(all)
+        // Whatever is computed from keys alone is exact.
+        (all.is_empty() || followed(expression)).then_some(all)
     };
     columns(above, &given, &of, &mut HashMap::new())
 }

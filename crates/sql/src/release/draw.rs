@@ -15,7 +15,8 @@ use crate::algebra::column::cell;
 use crate::algebra::data::sound;
 use crate::error::Result;
 
-/// Releases what the design specifies for these groups, also with bars of which so many hold at once.
+/// Releases what the design specifies for these groups. For every number in `together`, it also returns wider error bars,
+/// of which that many hold simultaneously.
 ///
 /// # Errors
 /// If the permit does not cover the design's guarantee.

@@ -1,7 +1,5 @@
 //! Intervals of real numbers, and what expressions make of them.
 
-use std::collections::BTreeSet;
-
 use crate::algebra::function::{Arithmetic, Choice, Math};
 use crate::algebra::{Expr, Function, Node, Type, Value};
 
@@ -78,22 +76,11 @@ impl Interval {
     }
 }
 
-/// The columns that an expression depends on, if [`interval`] can follow it.
-pub fn followed(expression: &Expr) -> Option<BTreeSet<usize>> {
-    let numeric = matches!(expression.kind(), Type::Integer | Type::Number);
-    let all = |parts: &mut dyn Iterator<Item = &Expr>| {
-        parts.map(followed).collect::<Option<Vec<_>>>().map(|all| all.into_iter().flatten().collect())
-    };
+/// Whether [`interval`] can follow an expression.
+pub fn followed(expression: &Expr) -> bool {
     let can = match expression.node() {
-        Node::Column(place) => return numeric.then(|| BTreeSet::from([*place])),
-        Node::Constant(_) => return numeric.then(BTreeSet::new),
-        // Which branch is taken with the exact values is unknown, so whatever the conditions depend on counts as well.
-        Node::Case { branches, .. } if numeric => {
-            let mut columns: BTreeSet<usize> = all(&mut results(expression))?;
-            branches.iter().for_each(|(condition, _)| condition.columns(&mut columns));
-            return Some(columns);
-        }
-        Node::Case { .. } => false,
+        Node::Column(_) | Node::Constant(_) => true,
+        Node::Case { .. } => return results(expression).all(followed),
         Node::Call(function, arguments) => match function {
             Function::Arithmetic(function) => *function != Arithmetic::Remainder,
             Function::Choose(_) => true,
@@ -107,7 +94,8 @@ pub fn followed(expression: &Expr) -> Option<BTreeSet<usize>> {
             _ => false,
         },
     };
-    if can && numeric { all(&mut expression.parts().into_iter()) } else { None }
+    let numeric = matches!(expression.kind(), Type::Integer | Type::Number);
+    can && numeric && expression.parts().into_iter().all(followed)
 }
 
 /// The results of a CASE.
@@ -256,7 +244,7 @@ mod tests {
         for _ in 0..3000 {
             let kind = if dice.below(3) == 0 { Type::Integer } else { Type::Number };
             let expression = expression(&mut dice, kind, 3);
-            assert!(followed(&expression).is_some(), "{expression:?}");
+            assert!(followed(&expression), "{expression:?}");
             let mut end = || dice.below(25) as f64 / 4.0 - 3.0;
             let columns = [0, 1, 2].map(|place| {
                 let (one, other) = (end(), end());
@@ -292,8 +280,8 @@ mod tests {
     #[test]
     fn what_cannot_be_followed_is_not() {
         let x = || Expr::column(0, Type::Number);
-        assert_eq!(followed(&Expr::call(Function::Math(Math::Sin), vec![x()]).unwrap()), None);
-        assert_eq!(followed(&Expr::call(Function::Cast(Type::Text), vec![x()]).unwrap()), None);
-        assert_eq!(followed(&Expr::call(Function::Math(Math::Exp), vec![x()]).unwrap()), Some(BTreeSet::from([0])));
+        assert!(!followed(&Expr::call(Function::Math(Math::Sin), vec![x()]).unwrap()));
+        assert!(!followed(&Expr::call(Function::Cast(Type::Text), vec![x()]).unwrap()));
+        assert!(followed(&Expr::call(Function::Math(Math::Exp), vec![x()]).unwrap()));
     }
 }
