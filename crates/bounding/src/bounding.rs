@@ -89,17 +89,18 @@ impl Bounding {
         Ok(part)
     }
 
-    /// Weighs the rows of these workers, for a job whose unit is a column and that has no caps.
+    /// Weighs the rows of these workers, for a job whose unit is a column and that has no caps. If the number of groups is
+    /// limited, each unit's are chosen at random.
     ///
     /// # Errors
     /// If it is another kind of job; otherwise as for [`Bounding::finish`].
-    pub fn weigh(&self, workers: Vec<Worker>) -> Result<Weighing> {
+    pub fn weigh(&self, workers: Vec<Worker>, most_groups: Option<u64>) -> Result<Weighing> {
         if self.plan.by_unit.as_ref().is_none_or(|by_unit| by_unit.caps.is_some()) {
             return refuse("only a job without caps, whose unit is a column, is weighed");
         }
         let threads = workers.len();
         let (part, shelves) = self.gathered(workers)?;
-        Ok(Weighing::new(self.clone(), part, shelves, threads))
+        Ok(Weighing::new(self.clone(), part, shelves, threads, most_groups))
     }
 
     pub(crate) fn memory(&self) -> &Memory {

@@ -404,29 +404,28 @@ fn units_are_compared_and_not_only_hashed() {
 /// Weighted units, rows and steps of each group.
 type WeighedGroups = BTreeMap<(Option<String>, Option<i64>), (u64, u64, i128)>;
 
-/// What weights must give, slowly: by unit and group, then added up; and the weight of all rows.
-fn weighed(rows: &[Row], caps: WeightCaps) -> (WeighedGroups, u64) {
+/// What weights must give, slowly: by unit and group, then added up.
+fn weighed(rows: &[Row], caps: WeightCaps) -> WeighedGroups {
     let weight = |number: usize, cap: u64| if number as u64 <= cap { 1 << 16 } else { (cap << 16) / number as u64 };
     let mut by_unit: BTreeMap<i64, Vec<&Row>> = BTreeMap::new();
     for row in rows {
         by_unit.entry(row.0.unwrap_or_default()).or_default().extend(row.0.map(|_| row));
     }
-    let (mut groups, mut overall) = (BTreeMap::new(), 0);
+    let mut groups = WeighedGroups::new();
     for rows in by_unit.values() {
-        let (each, all) = (weight(rows.len(), caps.rows), weight(rows.len(), caps.overall));
+        let (counted, added) = (weight(rows.len(), caps.rows), weight(rows.len(), caps.values));
         let of_unit: std::collections::BTreeSet<_> = rows.iter().map(|row| (row.1.clone(), row.2)).collect();
         for row in rows {
-            let group: &mut (u64, u64, i128) = groups.entry((row.1.clone(), row.2)).or_default();
-            group.1 += each;
+            let group = groups.entry((row.1.clone(), row.2)).or_default();
+            group.1 += counted;
             let steps = row.3.and_then(|value| coarse().steps(value)).map(|steps| steps - coarse().middle());
-            group.2 += i128::from(steps.unwrap_or_default()) * i128::from(each);
-            overall += all;
+            group.2 += i128::from(steps.unwrap_or_default()) * i128::from(added);
         }
         for group in &of_unit {
             groups.get_mut(group).unwrap().0 += weight(of_unit.len(), caps.groups);
         }
     }
-    (groups, overall)
+    groups
 }
 
 /// A grid of few steps.
@@ -446,7 +445,8 @@ proptest! {
         named in prop::sample::select(vec![Named::Integer, Named::Unsigned]),
         (batch_rows, workers) in (1usize..40, 1usize..4),
     ) {
-        let caps = WeightCaps { rows: caps.0, groups: caps.1, overall: caps.2 };
+        let caps = WeightCaps { rows: caps.0, values: caps.2, groups: caps.1 };
+        let wide = WeightCaps { rows: caps.rows + 3, values: caps.values + 5, groups: caps.groups + 1 };
         let measures = vec![Measure::Moments { column: 0, grid: coarse(), squares: false }];
         let layout = Layout { unit: true, keys: 2, measures };
         let job = Job { schema: schema(named), layout, caps: None, keys: None, choice: key(1) };
@@ -456,15 +456,16 @@ proptest! {
         for (number, from) in (0..rows.len()).step_by(batch_rows).enumerate() {
             crew[number % workers].add(&batch.slice(from, batch_rows.min(rows.len() - from))).unwrap();
         }
-        let weighing = bounding.weigh(crew).unwrap();
+        let weighing = bounding.weigh(crew, None).unwrap();
         let activity = weighing.activity().unwrap();
         let with_unit: std::collections::BTreeSet<i64> = rows.iter().filter_map(|row| row.0).collect();
         prop_assert_eq!(activity.rows.iter().sum::<u64>(), with_unit.len() as u64);
         prop_assert_eq!(activity.groups.iter().sum::<u64>(), with_unit.len() as u64);
-        let found = weighing.finish(caps).unwrap();
-        let (expected, overall) = weighed(&rows, caps);
-        prop_assert_eq!(found.overall.rows, overall);
-        prop_assert_eq!(found.overall.units, (with_unit.len() as u64) << 16);
+        let found = weighing.finish(caps, wide).unwrap();
+        let expected = weighed(&rows, caps);
+        let overall = weighed(&rows, wide).into_values().fold((0, 0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2));
+        let Measured::Moments(moments) = &found.overall.measured[0] else { panic!("{found:?}") };
+        prop_assert_eq!((found.overall.units, found.overall.rows, i128::from(moments.sum)), overall);
         prop_assert_eq!(found.groups.groups.len(), expected.len());
         let (places, floors) = (found.groups.keys[0].as_string_view(), found.groups.keys[1].as_primitive::<Int64Type>());
         for (number, group) in found.groups.groups.iter().enumerate() {
@@ -474,6 +475,36 @@ proptest! {
             prop_assert_eq!((group.units, group.rows, i128::from(moments.sum)), expected[&(place, floor)]);
         }
     }
+}
+
+/// A unit counts in no more groups than the limit, chosen by the key, and its weight is spread over these alone.
+#[test]
+fn weighed_units_count_in_a_limited_number_of_groups() {
+    let row = |unit: i64, floor: i64| (Some(unit), None, Some(floor), Some(1.0), None);
+    let rows: Vec<Row> = (0..20).flat_map(|floor| [row(1, floor), row(1, floor)]).chain([row(2, 0)]).collect();
+    let caps = WeightCaps { rows: 6, values: 6, groups: 2 };
+    let groups = |secret: u64, limit: Option<u64>| {
+        let layout = Layout { unit: true, keys: 2, measures: Vec::new() };
+        let job = Job { schema: schema(Named::Integer), layout, caps: None, keys: None, choice: key(secret) };
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(&rows, Named::Integer)).unwrap();
+        let weighing = bounding.weigh(vec![worker], limit).unwrap();
+        let activity = weighing.activity().unwrap();
+        let found = weighing.finish(caps, caps).unwrap().groups;
+        let floors = found.keys[1].as_primitive::<Int64Type>().values().to_vec();
+        (activity.groups, floors, found.groups)
+    };
+    let (activity, floors, all) = groups(1, None);
+    assert_eq!((activity, floors.len()), (vec![1, 0, 0, 0, 0, 1], 20));
+    // 40 rows of unit 1, and one of unit 2.
+    assert_eq!(all[1].rows, 2 * ((6 << 16) / 40));
+    let (activity, floors, some) = groups(1, Some(4));
+    assert_eq!(activity, [1, 0, 1]);
+    let of_first = |group: &crate::Group, floor: i64| group.rows - if floor == 0 { 1 << 16 } else { 0 };
+    let weights: Vec<u64> = some.iter().zip(&floors).map(|(group, &floor)| of_first(group, floor)).collect();
+    assert_eq!(weights.iter().filter(|&&weight| weight == 2 * ((6 << 16) / 8)).count(), 4);
+    assert_ne!(floors, groups(2, Some(4)).1);
 }
 
 #[test]
@@ -486,7 +517,7 @@ fn bins_of_activity_are_powers_of_two() {
 fn a_job_is_capped_or_weighed() {
     let capped = job(Named::Integer, Caps { groups: 1, rows: 1 }, None, 1);
     let bounding = Bounding::new(&capped, &Memory::unlimited()).unwrap();
-    assert!(bounding.weigh(vec![bounding.worker()]).is_err());
+    assert!(bounding.weigh(vec![bounding.worker()], None).is_err());
     // Values, items and fine grids have no weights.
     assert!(Bounding::new(&Job { caps: None, ..capped.clone() }, &Memory::unlimited()).is_err());
     let plain = Job { layout: Layout { measures: Vec::new(), ..capped.layout.clone() }, caps: None, ..capped };

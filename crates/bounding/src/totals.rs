@@ -66,14 +66,21 @@ impl Totals {
 
     /// Adds rows for which there is room: the group of each, and its features.
     pub fn add(&mut self, groups: &[u32], features: &[Vec<i32>]) {
-        self.add_weighted(groups, features, std::iter::repeat(1));
+        self.add_weighted(groups, features, std::iter::repeat(1), std::iter::repeat(1));
     }
 
-    /// The same, with the weight of each.
-    pub fn add_weighted(&mut self, groups: &[u32], features: &[Vec<i32>], weights: impl Iterator<Item = i64> + Clone) {
-        groups.iter().zip(weights.clone()).for_each(|(&group, weight)| self.rows[group as usize] += weight as u64);
+    /// The same, with the weight of each where rows are counted, and where their values are added up.
+    pub fn add_weighted<Weights: Iterator<Item = i64> + Clone>(
+        &mut self,
+        groups: &[u32],
+        features: &[Vec<i32>],
+        counted: Weights,
+        added: Weights,
+    ) {
+        groups.iter().zip(counted.clone()).for_each(|(&group, weight)| self.rows[group as usize] += weight as u64);
         for (feature, measure) in &mut self.measures {
-            measure.add(groups, &features[*feature], weights.clone());
+            let weights = if measure.adds_values() { added.clone() } else { counted.clone() };
+            measure.add(groups, &features[*feature], weights);
         }
     }
 

@@ -1,13 +1,16 @@
 //! Weights instead of caps: every row counts, those of active units for less.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bounding::Bounding;
 use crate::bucket::BUCKETS;
+use crate::choice::Chooser;
 use crate::error::{Error, Result};
 use crate::gather::{Gatherer, Member, Records};
 use crate::groups::{Group, Groups};
 use crate::job::ByUnit;
+use crate::keep::{GroupChoice, Owner};
 use crate::merge::{Shelf, WORKING_BYTES};
 use crate::part::Part;
 use crate::totals::{Renumbering, Totals};
@@ -16,15 +19,15 @@ use crate::unit::UnitForm;
 /// A weight of 1 is 2 to this power.
 pub const WEIGHT_BITS: u32 = 16;
 
-/// Limits on the total weight of a unit.
+/// Limits on the total weight of a unit, all groups together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightCaps {
-    /// Of its rows, in all groups together.
+    /// Of its rows, where they are counted.
     pub rows: u64,
-    /// Of its presence in groups, all groups together: beyond this many groups, the unit counts as a fraction in each.
+    /// Of its rows, where their values are added up.
+    pub values: u64,
+    /// Of its presence in groups: beyond this many groups, the unit counts as a fraction in each.
     pub groups: u64,
-    /// Of its rows in the totals over all groups.
-    pub overall: u64,
 }
 
 /// How many units have how many rows: the number of units with 2^(b−1) < rows ≤ 2^b, for every b. Exact, not private: a
@@ -64,7 +67,7 @@ impl Activity {
 pub struct Weighted {
     /// By group.
     pub groups: Groups,
-    /// Over all groups.
+    /// Over all groups, with weights of their own. Units count once for each of their groups.
     pub overall: Group,
 }
 
@@ -74,8 +77,9 @@ pub struct Weighted {
 /// With [`WeightCaps`] C, each of the n rows of a unit has the weight w = ⌊2^16·C/n⌋, or 2^16 if n ≤ C. Over all groups
 /// together a unit has the weight n·w ≤ 2^16·C: adding or removing it moves the weighted number of rows by at most that
 /// in the L1 norm, and any sum of values within 0..W by at most 2^16·C·W. (With k groups instead of n rows the same holds
-/// for the weighted number of units.) The weights depend on the unit's own rows alone. The caps must be chosen without
-/// looking at the rows, or privately, by a release from [`Weighing::activity`].
+/// for the weighted number of units.) The weights depend on the unit's own rows alone, and so does which of its groups
+/// count, if their number is limited. The caps must be chosen without looking at the rows, or privately, by a release from
+/// [`Weighing::activity`].
 ///
 /// # Accuracy
 /// Nothing is chosen at random, so statistics have no sampling error. Units with more rows than C count for less than
@@ -85,6 +89,9 @@ pub struct Weighing {
     part: Part,
     shelves: Vec<Shelf>,
     threads: usize,
+    /// The most groups of a unit that count, and the digest of each group's key if there is a limit.
+    most_groups: u64,
+    digests: Vec<u128>,
 }
 
 impl std::fmt::Debug for Weighing {
@@ -94,8 +101,19 @@ impl std::fmt::Debug for Weighing {
 }
 
 impl Weighing {
-    pub(crate) fn new(bounding: Bounding, part: Part, shelves: Vec<Shelf>, threads: usize) -> Self {
-        Self { bounding, part, shelves, threads: threads.max(1) }
+    pub(crate) fn new(
+        bounding: Bounding,
+        part: Part,
+        shelves: Vec<Shelf>,
+        threads: usize,
+        most_groups: Option<u64>,
+    ) -> Self {
+        let digests = match (most_groups, &part.plan.by_unit) {
+            (Some(_), Some(by_unit)) => part.keys.digests(&by_unit.chooser),
+            _ => Vec::new(),
+        };
+        let most_groups = most_groups.unwrap_or(u64::MAX);
+        Self { bounding, part, shelves, threads: threads.max(1), most_groups, digests }
     }
 
     /// How active the units are.
@@ -105,9 +123,7 @@ impl Weighing {
     pub fn activity(&self) -> Result<Activity> {
         let all = self.over_buckets(|buckets| {
             let mut activity = Activity::default();
-            while let Some(units) = buckets.next()? {
-                units.each(|members, _| activity.add(members.len() as u64, runs(members).count() as u64))?;
-            }
+            while buckets.next(|unit| activity.add(unit.rows(), unit.runs.len() as u64))? {}
             Ok(activity)
         })?;
         let mut sum = Activity::default();
@@ -115,33 +131,39 @@ impl Weighing {
         Ok(sum)
     }
 
-    /// The statistics with these weights.
+    /// The statistics with these weights, by group and overall.
     ///
     /// # Errors
     /// If memory or disk space runs out, or it is interrupted.
-    pub fn finish(mut self, caps: WeightCaps) -> Result<Weighted> {
+    pub fn finish(mut self, caps: WeightCaps, overall: WeightCaps) -> Result<Weighted> {
         let memory = self.bounding.memory().clone();
         let groups = self.part.keys.len();
+        let features = self.part.plan.features.len();
         let all = self.over_buckets(|buckets| {
-            let mut sums = Sums { grouped: self.part.plan.totals(&memory), overall: self.part.plan.totals(&memory) };
-            sums.grouped.resize(groups)?;
-            sums.overall.resize(1)?;
+            let totals = || self.part.plan.totals(&memory);
+            let mut sums = [(totals(), caps), (totals(), overall)];
+            sums[0].0.resize(groups)?;
+            sums[1].0.resize(1)?;
             let mut rows = Rows::default();
-            while let Some(units) = buckets.next()? {
-                rows.clear(units.records.features);
-                units.each(|members, records| rows.add(members, records, caps))?;
-                sums.add(&mut rows)?;
+            loop {
+                rows.clear(features);
+                if !buckets.next(|unit| rows.add(&unit))? {
+                    return Ok(sums.map(|(sums, _)| sums));
+                }
+                rows.add_to(&mut sums[0])?;
+                // There is one group overall.
+                rows.groups.fill(0);
+                rows.presence.fill(0);
+                rows.add_to(&mut sums[1])?;
             }
-            Ok(sums)
         })?;
         let (same, one) = (Renumbering::none(groups, &self.part.items), Renumbering::none(1, &self.part.items));
         let mut all = all.into_iter();
-        let first = all.next().ok_or(Error::Memory)?;
-        let mut overall = first.overall;
-        self.part.totals = first.grouped;
-        for sums in all {
-            self.part.totals.absorb(sums.grouped, &same)?;
-            overall.absorb(sums.overall, &one)?;
+        let [grouped, mut overall] = all.next().ok_or(Error::Memory)?;
+        self.part.totals = grouped;
+        for [grouped, more] in all {
+            self.part.totals.absorb(grouped, &same)?;
+            overall.absorb(more, &one)?;
         }
         let overall = overall.finish(&self.part.items, &[true]);
         let first = |numbers: &[u64]| numbers.first().copied().unwrap_or_default();
@@ -184,50 +206,60 @@ impl Weighing {
 struct Cursor<'a> {
     weighing: &'a Weighing,
     form: UnitForm,
+    chooser: &'a Chooser,
     next: &'a AtomicUsize,
     gatherer: Gatherer,
+    groups: GroupChoice,
     records: Vec<u32>,
 }
 
-/// The units of a bucket.
-struct Units<'a> {
-    gatherer: &'a mut Gatherer,
+/// A unit, with its rows in those of its groups that count.
+struct Unit<'a> {
     records: Records<'a>,
+    members: &'a [Member],
+    runs: &'a [Range<usize>],
+}
+
+impl Unit<'_> {
+    fn rows(&self) -> u64 {
+        self.runs.iter().map(|run| run.len() as u64).sum()
+    }
 }
 
 impl<'a> Cursor<'a> {
-    fn new(weighing: &'a Weighing, by_unit: &ByUnit, next: &'a AtomicUsize) -> Self {
-        let gatherer = Gatherer::new(by_unit.chooser.table_seed());
-        Self { weighing, form: UnitForm::of(by_unit.kind), next, gatherer, records: Vec::new() }
+    fn new(weighing: &'a Weighing, by_unit: &'a ByUnit, next: &'a AtomicUsize) -> Self {
+        Self {
+            weighing,
+            form: UnitForm::of(by_unit.kind),
+            chooser: &by_unit.chooser,
+            next,
+            gatherer: Gatherer::new(by_unit.chooser.table_seed()),
+            groups: GroupChoice::new(weighing.most_groups),
+            records: Vec::new(),
+        }
     }
 
-    fn next(&mut self) -> Result<Option<Units<'_>>> {
+    /// Calls the function with every unit of the next bucket; `false` if there is none.
+    fn next(&mut self, mut function: impl FnMut(Unit<'_>)) -> Result<bool> {
         let bucket = self.next.fetch_add(1, Ordering::Relaxed);
         if bucket >= BUCKETS {
-            return Ok(None);
+            return Ok(false);
         }
-        self.weighing.bounding.check()?;
+        let weighing = self.weighing;
+        weighing.bounding.check()?;
         self.records.clear();
-        for shelf in &self.weighing.shelves {
+        for shelf in &weighing.shelves {
             shelf.copy(bucket, self.form, &mut self.records)?;
         }
-        let features = self.weighing.part.plan.features.len();
-        let records = Records { words: &self.records, form: self.form, features };
-        Ok(Some(Units { gatherer: &mut self.gatherer, records }))
+        let records = Records { words: &self.records, form: self.form, features: weighing.part.plan.features.len() };
+        let (groups, chooser) = (&mut self.groups, self.chooser);
+        self.gatherer.units(records, |members| {
+            let mut owner = Owner { records, chooser, member: members[0], identity: None };
+            let runs = groups.choose(members, &mut owner, &weighing.digests);
+            function(Unit { records, members, runs });
+        })?;
+        Ok(true)
     }
-}
-
-impl Units<'_> {
-    /// Calls the function with the members of every unit, sorted by group.
-    fn each(self, mut function: impl FnMut(&[Member], &Records<'_>)) -> Result<()> {
-        let records = self.records;
-        self.gatherer.units(records, |members| function(members, &records))
-    }
-}
-
-/// A unit's rows, group by group.
-fn runs(members: &[Member]) -> impl Iterator<Item = &[Member]> {
-    members.chunk_by(|one, other| one.group() == other.group())
 }
 
 /// The weight of each of `number` rows or groups.
@@ -237,17 +269,15 @@ fn weight(number: u64, cap: u64) -> u64 {
     if number <= cap { ONE as u64 } else { (ONE * u128::from(cap) / u128::from(number)) as u64 }
 }
 
-/// The rows of a bucket with their weights.
+/// The rows of a bucket.
 #[derive(Default)]
 struct Rows {
     groups: Vec<u32>,
     features: Vec<Vec<i32>>,
-    weights: Vec<u32>,
-    overall: Vec<u32>,
-    units: Vec<u32>,
-    unit_weights: Vec<u64>,
-    /// For each unit, once.
-    each_unit: u64,
+    /// One for every unit and every group in which it has rows.
+    presence: Vec<u32>,
+    /// The rows and groups of every unit.
+    units: Vec<(u64, u64)>,
 }
 
 impl Rows {
@@ -255,48 +285,36 @@ impl Rows {
         self.groups.clear();
         self.features.resize_with(features, Vec::new);
         self.features.iter_mut().for_each(Vec::clear);
-        self.weights.clear();
-        self.overall.clear();
+        self.presence.clear();
         self.units.clear();
-        self.unit_weights.clear();
-        self.each_unit = 0;
     }
 
-    /// Adds a unit.
-    fn add(&mut self, members: &[Member], records: &Records<'_>, caps: WeightCaps) {
-        let number = members.len() as u64;
-        let in_groups = weight(runs(members).count() as u64, caps.groups);
-        for run in runs(members) {
-            self.units.push(run[0].group());
-            self.unit_weights.push(in_groups);
-        }
-        self.each_unit += 1;
-        self.weights.resize(self.weights.len() + members.len(), weight(number, caps.rows) as u32);
-        self.overall.resize(self.overall.len() + members.len(), weight(number, caps.overall) as u32);
-        for &member in members {
-            self.groups.push(member.group());
-            let values = records.features(member);
-            self.features.iter_mut().zip(values).for_each(|(column, &value)| column.push(value as i32));
+    fn add(&mut self, unit: &Unit<'_>) {
+        self.units.push((unit.rows(), unit.runs.len() as u64));
+        for run in unit.runs {
+            let run = &unit.members[run.clone()];
+            self.presence.push(run[0].group());
+            for &member in run {
+                self.groups.push(member.group());
+                let values = unit.records.features(member);
+                self.features.iter_mut().zip(values).for_each(|(column, &value)| column.push(value as i32));
+            }
         }
     }
-}
 
-/// What one thread adds up.
-struct Sums {
-    grouped: Totals,
-    overall: Totals,
-}
-
-impl Sums {
-    fn add(&mut self, rows: &mut Rows) -> Result<()> {
-        self.grouped.prepare(&rows.groups, &rows.features)?;
-        self.grouped.add_weighted(&rows.groups, &rows.features, rows.weights.iter().map(|&weight| weight.into()));
-        self.grouped.add_weighted_units(&rows.units, rows.unit_weights.iter().copied());
-        // There is one group overall, to which every unit belongs once.
-        rows.groups.fill(0);
-        self.overall.prepare(&rows.groups, &rows.features)?;
-        self.overall.add_weighted(&rows.groups, &rows.features, rows.overall.iter().map(|&weight| weight.into()));
-        self.overall.add_weighted_units(&[0], std::iter::once(rows.each_unit << WEIGHT_BITS));
+    fn add_to(&self, (totals, caps): &mut (Totals, WeightCaps)) -> Result<()> {
+        let of_rows = |cap: u64| {
+            let unit = move |&(rows, _): &(u64, u64)| {
+                std::iter::repeat_n(weight(rows, cap) as i64, usize::try_from(rows).unwrap_or(usize::MAX))
+            };
+            self.units.iter().flat_map(unit)
+        };
+        let of_groups = self.units.iter().flat_map(|&(_, groups)| {
+            std::iter::repeat_n(weight(groups, caps.groups), usize::try_from(groups).unwrap_or(usize::MAX))
+        });
+        totals.prepare(&self.groups, &self.features)?;
+        totals.add_weighted(&self.groups, &self.features, of_rows(caps.rows), of_rows(caps.values));
+        totals.add_weighted_units(&self.presence, of_groups);
         Ok(())
     }
 }

@@ -63,10 +63,15 @@ pub struct Summary {
     pub unit: String,
     /// The adjacency.
     pub adjacency: String,
-    /// The most groups to which one unit contributes.
-    pub max_groups: u64,
-    /// The most rows that it contributes to each.
-    pub max_rows: u64,
+    /// The most groups to which one unit contributes, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_groups: Option<u64>,
+    /// The most rows that it contributes to each, if given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rows: Option<u64>,
+    /// Contribution limits that were chosen privately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ChosenLimit>,
     /// How the budget was split.
     pub split: Vec<Share>,
     /// Bounds that were found privately.
@@ -74,6 +79,21 @@ pub struct Summary {
     pub bounds: Vec<FoundBounds>,
     /// What the half-widths cover.
     pub half_widths: String,
+}
+
+/// A contribution limit that was chosen privately.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChosenLimit {
+    /// What is limited: `rows counted`, `rows averaged` or `groups` of one unit.
+    pub of: String,
+    /// Beyond this number, each counts as a fraction.
+    pub limit: u64,
+    /// The share of them that was left out, and restored by scaling up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<f64>,
+    /// How far off that share may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
 }
 
 /// The result of a private search for bounds.
@@ -103,6 +123,10 @@ pub struct Share {
 /// What half-widths cover, for readers who see only the answer.
 pub const HALF_WIDTHS: &str = "95 % and covers noise only, not bias from clamping or contribution limits";
 
+/// The same, where contribution limits were chosen privately and corrected for.
+pub const WEIGHED: &str = "95 % and covers noise and contribution limits, as long as no group lost more than twice its share to them, but \
+                           not bias from clamping; variances and standard deviations weigh each person alike, and cover noise only";
+
 /// What is added where a column is computed from noisy values and has no error bar.
 const WITHOUT: &str = "; columns without ± that are computed from noisy values have no error bar";
 
@@ -112,11 +136,12 @@ const WITHOUT: &str = "; columns without ± that are computed from noisy values 
 /// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
 /// scale b over m is again exponential, so the number shown is further off than the half-width h with probability about
 /// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
-pub(crate) fn half_widths(deciding: Option<(&str, u64)>, without: bool) -> String {
+pub(crate) fn half_widths(deciding: Option<(&str, u64)>, without: bool, weighed: bool) -> String {
+    let covers = if weighed { WEIGHED } else { HALF_WIDTHS };
     let without = if without { WITHOUT } else { "" };
-    let Some((words, threshold)) = deciding else { return format!("{HALF_WIDTHS}{without}") };
+    let Some((words, threshold)) = deciding else { return format!("{covers}{without}") };
     format!(
-        "{HALF_WIDTHS}{without}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
+        "{covers}{without}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
          if its noise was high: 95 % holds for that number over all groups, before those shown were selected"
     )
 }

@@ -7,30 +7,50 @@ use crate::algebra::Statistic;
 use crate::error::{Error, Result};
 use crate::options::{Options, Unit};
 use crate::release::contribution::UnitContribution;
+use crate::release::weights::has_weights;
 use crate::resolve::Resolved;
 
-/// How much one unit can contribute.
+/// How one unit's contribution is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bounded {
+    /// By given numbers, or by the query itself.
+    By(UnitContribution),
+    /// By weights that are chosen privately.
+    Weighed,
+}
+
+/// How one unit's contribution is bounded.
 ///
-/// There are no defaults: a bound that drops most rows gives an answer that is off by far more than its error bar.
-/// Where the query itself limits a unit's rows (they were aggregated by unit), or only counts units, the bound drops
-/// nothing and need not be given.
+/// There are no default caps: one that drops most rows gives an answer that is off by far more than its error bar. Where
+/// the query itself limits a unit's rows (they were aggregated by unit), or only counts units, the bound drops nothing
+/// and need not be given. Otherwise rows are weighed.
 ///
 /// # Errors
 /// If a bound is required but not given.
-pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<UnitContribution> {
+pub(crate) fn bounded(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<Bounded> {
     let grouped = !resolved.keys.is_empty();
-    let Unit::Column(unit) = unit else { return Ok(UnitContribution::each_row(options.adjacency, grouped)?) };
+    let by = |groups, rows| Ok(Bounded::By(UnitContribution::new(options.adjacency, grouped, groups, rows)?));
+    let Unit::Column(unit) = unit else {
+        return Ok(Bounded::By(UnitContribution::each_row(options.adjacency, grouped)?));
+    };
     let known = resolved.measured.rows.rows_per_unit();
-    let counts_units = resolved.measured.statistics.iter().all(|one| *one == Statistic::Units);
+    let statistics = &resolved.measured.statistics;
+    let counts_units = statistics.iter().all(|one| *one == Statistic::Units);
     let rows = options.max_rows.or(known).or(counts_units.then_some(1));
     let groups = options.max_groups.or(known).or((!grouped).then_some(1));
+    let is_given = options.max_rows.is_some() || options.max_groups.is_some();
     match (rows, groups) {
-        (Some(rows), Some(groups)) => Ok(UnitContribution::new(options.adjacency, grouped, groups, rows)?),
-        _ => Err(missing(unit, rows.is_none(), groups.is_none())),
+        (Some(rows), Some(groups)) => by(groups, rows),
+        _ if is_given || !options.may_weigh || !statistics.iter().all(has_weights) => {
+            let unranked = statistics.iter().position(|one| !has_weights(one));
+            let why = unranked.filter(|_| !is_given).map(|place| resolved.asked[place].words.as_str());
+            Err(missing(unit, rows.is_none(), groups.is_none(), why))
+        }
+        _ => Ok(Bounded::Weighed),
     }
 }
 
-fn missing(unit: &str, rows: bool, groups: bool) -> Error {
+fn missing(unit: &str, rows: bool, groups: bool, unranked: Option<&str>) -> Error {
     let mut missing = Vec::new();
     if rows {
         missing.push(message!(["max-rows"], " N (how many rows of one {unit} count in a group)"));
@@ -38,7 +58,14 @@ fn missing(unit: &str, rows: bool, groups: bool) -> Error {
     if groups {
         missing.push(message!(["max-groups"], " N (in how many groups one {unit} counts)"));
     }
-    let mut message = message!("one {unit} may have many rows, so contribution bounds are required: add ");
+    let mut message = match unranked {
+        Some(aggregate) => {
+            message!(
+                "one {unit} may have many rows, and contribution bounds for {aggregate} cannot be chosen automatically: add "
+            )
+        }
+        None => message!("one {unit} may have many rows, so contribution bounds are required: add "),
+    };
     for (place, bound) in missing.into_iter().enumerate() {
         message.extend((place > 0).then(|| Piece::Text(" and ".into())));
         message.extend(bound);

@@ -52,11 +52,13 @@ pub struct Options {
     pub unit: Unit,
     /// Privacy units of individual tables, by table name.
     pub table_units: BTreeMap<String, Unit>,
-    /// The most groups to which one unit contributes: required where units have several rows, unless the query implies
-    /// it.
+    /// The most groups to which one unit contributes. Where units may have several rows and neither this nor `max_rows` is
+    /// given, contributions are limited by weights that are chosen privately.
     pub max_groups: Option<u64>,
-    /// The most rows that it contributes to each; required under the same condition.
+    /// The most rows that it contributes to each.
     pub max_rows: Option<u64>,
+    /// Whether weights may be chosen.
+    pub may_weigh: bool,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,
     /// The ranges given for this query in particular: their names must occur in it. (A policy lists those of a whole
@@ -81,6 +83,7 @@ impl Options {
             table_units: BTreeMap::new(),
             max_groups: None,
             max_rows: None,
+            may_weigh: true,
             bounds: BTreeMap::new(),
             asked_bounds: BTreeSet::new(),
             keys: BTreeMap::new(),

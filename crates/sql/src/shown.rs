@@ -5,7 +5,7 @@ use reticent::message::Message;
 use reticent::text::{csv_line, printable};
 use serde_json::Value as Json;
 
-use crate::answer::{Answer, Entry, FoundBounds, Share, number};
+use crate::answer::{Answer, ChosenLimit, Entry, FoundBounds, Share, number};
 
 impl Answer {
     /// The answer as CSV. Every aggregate has a column for its half-width, too.
@@ -65,6 +65,22 @@ impl Share {
     pub fn width(&self) -> String {
         let width = |width: f64| format!("± {}", rounded(width, Some(width)));
         self.half_width.map_or_else(|| "depends on the answer".into(), width)
+    }
+}
+
+impl std::fmt::Display for ChosenLimit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { of, limit, left_out, half_width } = self;
+        write!(formatter, "{of}: up to {limit} for each unit, a fraction of each beyond (chosen privately)")?;
+        match left_out.zip(*half_width) {
+            Some((share, off)) if off < 1.0 => {
+                let percent = |share: f64| rounded(100.0 * share, Some(100.0 * off.max(0.0005)));
+                write!(formatter, "; {} % ± {} % left out and restored in proportion", percent(share), percent(off))
+            }
+            Some(_) => formatter
+                .write_str("; too few units to tell how many were left out: spend more, or set limits of your own"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -106,6 +106,11 @@ impl Accumulator {
         }
     }
 
+    /// Whether it adds up values rather than counting rows.
+    pub fn adds_values(&self) -> bool {
+        matches!(self, Self::Moments(_))
+    }
+
     /// Adds rows: the group, the feature and the weight of each. Values and items have no weights.
     pub fn add(&mut self, groups: &[u32], feature: &[i32], weights: impl Iterator<Item = i64> + Clone) {
         match self {

@@ -41,10 +41,11 @@ pub struct Arguments {
     /// Which datasets are neighbours: add-remove or replace [default: add-remove]
     #[arg(long, value_name = "WHICH", help_heading = "Privacy")]
     pub adjacency: Option<String>,
-    /// Groups that one unit contributes to at most, chosen at random. Needed with --unit COLUMN and GROUP BY
+    /// Groups that one unit contributes to at most, chosen at random [default: auto]
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_groups: Option<String>,
-    /// Rows that one unit contributes to each group at most, chosen at random. Needed with --unit COLUMN
+    /// Rows that one unit contributes to each group at most, chosen at random. With `auto`, all rows of a unit count, with less weight
+    /// the more there are; how much a unit weighs at most is chosen privately for a tenth of the budget [default: auto]
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
     /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for a tenth of
@@ -92,8 +93,9 @@ dropped without a count (jq -c . writes one object per line). An expression that
 
 Privacy:
   The query's budget is split evenly over its releases (count and sum of a column are one release; so is group selection); --weight \
-changes the shares. Without --keys, groups with too few units are withheld (this needs --delta). Each unit contributes at most --max-rows \
-rows to each of at most --max-groups groups, chosen at random; error bars do not cover the bias that this causes.
+changes the shares. Without --keys, groups with too few units are withheld (this needs --delta). With --unit COLUMN, each unit's contribution \
+is limited: by weights that are chosen privately, with an answer that is corrected for what they leave out and error bars that allow for \
+it; or by --max-rows and --max-groups, chosen at random, whose bias error bars do not cover. Quantiles, medians and modes need the latter.
 
 Half-widths (±) are at 95 % and cover noise only. Where groups are shown because their own noisy count reached a threshold, the level \
 holds before that selection; a note beside the answer says so. For quantiles they are ranks: how many rows away from the exact one.

@@ -21,7 +21,7 @@ use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Unit};
+use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table};
 
 pub use arguments::Arguments;
 
@@ -54,11 +54,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !says_unit {
         say!("treating each row as a different person (--unit COLUMN if one person can have several rows)");
     }
-    if let (Unit::Column(unit), true) = (query.unit(), says_unit) {
-        let number = |many: u64, what: &str| if many == 1 { format!("one {what}") } else { format!("{many} {what}s") };
-        let (rows, groups) =
-            (number(query.contribution().max_rows(), "row"), number(query.contribution().groups(), "group"));
-        say!("each {unit} contributes at most {rows} to each of at most {groups} (--max-rows, --max-groups)");
+    if let Some(contribution) = query.contribution_words() {
+        say!("{contribution} (--max-rows, --max-groups)");
     }
     if arguments.dry_run {
         show::dry_run(&query, arguments.format)?;

@@ -23,6 +23,7 @@ pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     if format != Format::Json {
         let Summary { guarantee, unit, adjacency, half_widths, .. } = &answer.summary;
         say!("{guarantee}, unit {unit}, adjacency {adjacency}; ± is {half_widths}");
+        answer.summary.limits.iter().for_each(|limit| say!("{limit}"));
         answer.summary.bounds.iter().for_each(|found| say!("{}", found.message().spelled(Spelling::Flag)));
     }
     Ok(())

@@ -39,6 +39,16 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// Equality is reached if the unit is alone with g keys: no smaller threshold would do. Under replace it is g here, not
 /// 2g: only the keys that vanish count, in either direction.
 ///
+/// Units may also have *weights* ([`Threshold::of_weights`]): a unit adds whole numbers w₁, w₂, … to the counts of at most
+/// g keys, with a total of at most s. The noise has scale s/ε (2s/ε under replace), and τ is the smallest number above s
+/// with
+///
+/// > P(s + K ≥ τ) + (g − 1)·P(K ≥ τ) ≤ δ.
+///
+/// *Proof.* As before, with qᵢ = P(wᵢ + K ≥ τ) for a key that the unit alone has: δ is at most 1 − Π(1 − qᵢ) ≤ Σqᵢ. For
+/// w < τ the tail P(K ≥ τ − w) = p^(τ−w)/(1+p) is convex in w, so Σqᵢ, as a sum of convex functions on the simplex
+/// wᵢ ≥ 0, Σwᵢ ≤ s < τ, is largest at a vertex: all weight on one key (the tail also grows with w).
+///
 /// # Accuracy
 /// The error bar is that of the noise: before selection, a count is off by more with probability at most 5 %. Among keys
 /// with few units, those released are the ones with large noise: their counts are usually too high, and their error bars
@@ -88,6 +98,34 @@ impl Threshold {
         check_delta(delta)?;
         let noise = DiscreteLaplace::new(&(&keys / epsilon.value()))?;
         let threshold = smallest_threshold(&noise, max_groups, delta.value());
+        Self::with(noise, threshold, epsilon, delta)
+    }
+
+    /// For units that add whole numbers to the counts of at most `max_groups` keys each, with a total of at most `total`.
+    ///
+    /// # Errors
+    /// If `total` or `max_groups` is 0, δ is below 10^−300 or the noise scale lies outside 0.001 to 2^50.
+    pub fn of_weights(
+        total: u64,
+        max_groups: u64,
+        adjacency: Adjacency,
+        epsilon: &Epsilon,
+        delta: &Delta,
+    ) -> Result<Self> {
+        if max_groups == 0 {
+            return Err(Error::parameter("max_groups", 0, "at least 1"));
+        }
+        let noise = DiscreteLaplace::new(&(&touched_keys(total, adjacency)? / epsilon.value()))?;
+        check_delta(delta)?;
+        // P(s + K ≥ τ) = P(K ≥ t) with t = τ − s ≥ 1.
+        let others = Rational::from(max_groups - 1);
+        let shows = |t: u64| &noise.upper_tail(t) + &(&others * &noise.upper_tail(t.saturating_add(total)));
+        let threshold = smallest(|t| shows(t) <= *delta.value()).saturating_add(total);
+        let threshold = i64::try_from(threshold).map_err(|_| Error::parameter("total", total, "at most 2^60"))?;
+        Self::with(noise, threshold, epsilon, delta)
+    }
+
+    fn with(noise: DiscreteLaplace, threshold: i64, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let half_width = noise.half_width(&Rational::try_from(LEVEL)?)?;
         let error = ErrorBar::new(half_width as f64, LEVEL)?;
         Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), noise, threshold, error })
@@ -318,6 +356,70 @@ mod tests {
         let right = threshold(2, "2", "0.04", Adjacency::AddRemove);
         let forgotten = smallest_threshold(&right.noise, 1, &"0.04".parse().unwrap());
         assert!(broken(&Threshold { threshold: forgotten, ..right }, 0, 2, 2, Adjacency::AddRemove), "q ≤ δ");
+    }
+
+    /// The exact δ over all ways in which one unit can spread a total weight over two keys, beside others with weights up
+    /// to `base` + 1, or alone.
+    fn exact_delta_of_weights(
+        mechanism: &Threshold,
+        base: u64,
+        total: u64,
+        keys: usize,
+        replace: bool,
+    ) -> (Rational, Rational) {
+        let most = base + total + 1;
+        let reach = mechanism.threshold() + most;
+        let laws: Vec<Law> = (0..=most).map(|count| law(mechanism, count, reach)).collect();
+        let spread: Vec<[u64; 2]> =
+            (0..=total).flat_map(|one| (0..=total - one).map(move |other| [one, other])).collect();
+        let spread: Vec<[u64; 2]> = spread.into_iter().filter(|weights| keys == 2 || weights[1] == 0).collect();
+        let mut pairs = Vec::new();
+        for others in [[0, 0], [0, base], [base, base], [base + 1, 0]] {
+            let joint =
+                |weights: &[u64; 2]| product(&[0, 1].map(|key| laws[(others[key] + weights[key]) as usize].clone()));
+            let before = if replace { spread.clone() } else { vec![[0, 0]] };
+            pairs.extend(
+                before
+                    .iter()
+                    .flat_map(|left| spread.iter().map(|right| (joint(left), joint(right))).collect::<Vec<_>>()),
+            );
+        }
+        let epsilon = mechanism.guarantee.epsilon().unwrap().value();
+        divergence::worst(epsilon, pairs.iter().map(|(left, right)| (left, right)))
+    }
+
+    #[test]
+    fn weights_keep_the_promise_too() {
+        for (total, g, epsilon, delta, adjacency) in [
+            (3u64, 1, "2", "0.01", Adjacency::AddRemove),
+            (3, 2, "2", "0.02", Adjacency::AddRemove),
+            (2, 2, "3", "1e-3", Adjacency::Replace),
+        ] {
+            let of = |total: u64| {
+                let (epsilon, delta) = (epsilon.parse().unwrap(), delta.parse().unwrap());
+                Threshold::of_weights(total, g, adjacency, &epsilon, &delta).unwrap()
+            };
+            let exact = |mechanism: &Threshold, base: u64| {
+                exact_delta_of_weights(mechanism, base, total, g as usize, adjacency == Adjacency::Replace)
+            };
+            let (mechanism, delta) = (of(total), delta.parse::<Rational>().unwrap());
+            for base in [0, mechanism.threshold()] {
+                let (_, most) = exact(&mechanism, base);
+                assert!(most <= delta, "{total} {g} {epsilon} {adjacency}: {}", most.to_f64());
+            }
+            // Mutants: less noise than the total needs, and a threshold for units that add 1.
+            assert!(exact(&of(total - 1), mechanism.threshold()).0 > delta, "noise for {total} − 1");
+            let low = Threshold { threshold: mechanism.threshold - (total as i64 - 1), ..mechanism.clone() };
+            assert!(exact(&low, 0).0 > delta, "a threshold for weights of 1");
+            if g == 1 {
+                let lower = Threshold { threshold: mechanism.threshold - 1, ..mechanism };
+                assert!(exact(&lower, 0).0 > delta, "no smaller threshold would do");
+            }
+        }
+        let plain = threshold(1, "1", "1e-6", Adjacency::AddRemove);
+        let weighed =
+            Threshold::of_weights(1, 1, Adjacency::AddRemove, &"1".parse().unwrap(), &"1e-6".parse().unwrap());
+        assert_eq!(weighed.unwrap().threshold(), plain.threshold());
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct Question {
     /// Shares of the budget, by the name of an aggregate in the answer.
     #[serde(default)]
     pub weights: BTreeMap<String, u32>,
-    /// The most groups to which a unit contributes.
+    /// The most groups to which a unit contributes. If neither this nor `max_rows` is given, limits are chosen privately.
     pub max_groups: Option<u64>,
     /// The most rows that a unit contributes to each group.
     pub max_rows: Option<u64>,

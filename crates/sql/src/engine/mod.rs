@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
-use reticent_bounding::{Bounding, Groups, Interrupt, Memory, Worker};
+use reticent_bounding::{Bounding, Groups, Interrupt, Memory, Weighing, Worker};
 use reticent_table::Scan;
 
 use crate::algebra::expr::TextWork;
@@ -125,6 +125,29 @@ impl Engine {
         inputs: &[Input],
         bounding: &Bounding,
     ) -> Result<Groups, Stopped> {
+        Ok(bounding.finish(self.read(rows, columns, inputs, bounding)?)?)
+    }
+
+    /// Reads the rows of a relation, to be weighed. **Not private.**
+    pub fn weigh(
+        &self,
+        rows: &Arc<Rows>,
+        columns: &[Expr],
+        inputs: &[Input],
+        bounding: &Bounding,
+        most_groups: Option<u64>,
+    ) -> Result<Weighing, Stopped> {
+        Ok(bounding.weigh(self.read(rows, columns, inputs, bounding)?, most_groups)?)
+    }
+
+    /// Lets workers add the rows of a relation.
+    fn read(
+        &self,
+        rows: &Arc<Rows>,
+        columns: &[Expr],
+        inputs: &[Input],
+        bounding: &Bounding,
+    ) -> Result<Vec<Worker>, Stopped> {
         let stages = Stages::of(rows);
         let mut scans = HashMap::new();
         for stage in &stages.roots {
@@ -146,7 +169,7 @@ impl Engine {
             chunk.pieces(size).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
         };
         if stages.is_direct {
-            let workers = self.in_parallel(tasks.len(), |next| {
+            return self.in_parallel(tasks.len(), |next| {
                 let mut worker = bounding.worker();
                 while let Some((place, part)) = next().map(|task| tasks[task]) {
                     let stage = &stages.roots[place];
@@ -155,8 +178,7 @@ impl Engine {
                     run.push(rows, &mut |chunk| deliver(&mut worker, &chunk))?;
                 }
                 Ok(worker)
-            })?;
-            return Ok(bounding.finish(workers)?);
+            });
         }
         let buckets = self.buckets.max(1);
         let scattered = self.in_parallel(tasks.len(), |next| {
@@ -170,7 +192,7 @@ impl Engine {
             }
             Ok(buckets)
         })?;
-        let workers = self.in_parallel(buckets, |next| {
+        self.in_parallel(buckets, |next| {
             let mut worker = bounding.worker();
             while let Some(bucket) = next() {
                 // No operator creates rows without input rows.
@@ -189,8 +211,7 @@ impl Engine {
                 run.push(rows, &mut |chunk| deliver(&mut worker, &chunk))?;
             }
             Ok(worker)
-        })?;
-        Ok(bounding.finish(workers)?)
+        })
     }
 
     /// The scan below a stage, opened for reading.

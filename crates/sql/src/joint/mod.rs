@@ -86,6 +86,8 @@ impl JointQuery {
     /// party.
     pub fn prepare(sql: &str, inputs: Vec<Input>, options: Options) -> Result<Self> {
         refuse::other_guarantees(&options.guarantee)?;
+        // How active people are is known to no party alone.
+        let options = Options { may_weigh: false, ..options };
         let query = Query::prepare_if(sql, inputs, options, refuse::shapeless)?;
         let shape = Shape::of(&query)?;
         let order = query.order_of_groups()?.ok_or_else(|| refuse::equal_keys(&query))?;
@@ -161,8 +163,9 @@ impl JointQuery {
         let split = self.shape.parts.iter().zip(&design.additive).map(share).collect::<Result<_>>()?;
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
         let (guarantee, bounds, half_widths) =
-            (noise.guarantee.clone(), Vec::new(), half_widths(None, self.query.has_unbarred()));
-        let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, split, bounds, half_widths };
+            (noise.guarantee.clone(), Vec::new(), half_widths(None, self.query.has_unbarred(), false));
+        let (max_groups, max_rows, limits) = (Some(max_groups), Some(max_rows), Vec::new());
+        let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, limits, split, bounds, half_widths };
         self.query.answer_of(&released, summary)
     }
 

@@ -4,23 +4,25 @@
 //! |---|---|
 //! | `checks` | what a query must satisfy beyond being private |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
+//! | `weighed` | the answer where contribution limits are chosen privately |
 
 mod checks;
 mod share;
+mod weighed;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent::statistic::Bounds;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
-use crate::answer::{Answer, Summary, half_widths};
-use crate::caps;
+use crate::answer::{Answer, ChosenLimit, Summary, half_widths};
+use crate::caps::{self, Bounded};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
@@ -35,6 +37,7 @@ use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
 use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
 use share::{design, weights};
+use weighed::Weighed;
 
 /// A table of the query.
 #[derive(Debug)]
@@ -57,6 +60,7 @@ pub struct Query {
     weights: Vec<u32>,
     unit: Unit,
     search: Option<Search>,
+    weighing: Option<Weighed>,
     guarantee: Guarantee,
 }
 
@@ -112,20 +116,52 @@ impl Query {
             }
         };
         let grouped = !resolved.keys.is_empty();
-        let touched = caps::touched(&resolved, &unit, &options)?;
+        let bounded = caps::bounded(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
+        // Where rows are weighed, bounds are searched for in one row of each unit.
+        let touched = match bounded {
+            Bounded::By(touched) => touched,
+            Bounded::Weighed => UnitContribution::new(options.adjacency, false, 1, 1)?,
+        };
         let search = Search::new(&resolved, &options, &touched)?;
         let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
         let select_keys = grouped && keys.is_none();
         let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
-        let design = design(&resolved, &weights, &touched, select_keys, rest, found)?;
+        let planned = |touched: &UnitContribution, budget: &Guarantee| {
+            design(&resolved, &weights, touched, select_keys, budget, found)
+        };
+        let (weighing, touched, design) = match bounded {
+            Bounded::By(touched) => (None, touched, planned(&touched, rest)?),
+            Bounded::Weighed => {
+                let groups = if grouped { keys.as_ref().map(|keys| keys.len() as u64) } else { Some(1) };
+                let statistics = &resolved.measured.statistics;
+                let weighed = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
+                let touched = weighed.least()?;
+                let design = planned(&touched, &weighed.weights.rest)?;
+                (Some(weighed), touched, design)
+            }
+        };
         check_numbers(&design, keys.as_ref())?;
-        let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
+        let answer = weighing.as_ref().map_or_else(|| vec![design.guarantee.clone()], Weighed::costs);
+        let costs = search.iter().flat_map(Search::costs).chain(answer);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
-        Ok(Self { inputs, resolved, options, engine, design, touched, keys, weights, unit, search, guarantee })
+        Ok(Self {
+            inputs,
+            resolved,
+            options,
+            engine,
+            design,
+            touched,
+            keys,
+            weights,
+            unit,
+            search,
+            weighing,
+            guarantee,
+        })
     }
 
     /// Sets the limits of its run.
@@ -175,30 +211,57 @@ impl Query {
     /// If the half-width of an error bar cannot be computed: the noise was accepted when the query was prepared, but
     /// its half-widths are computed here.
     pub fn summary(&self) -> Result<Summary> {
-        self.summary_of(&self.design, NOTHING_FOUND)
+        self.summary_of(&self.design, NOTHING_FOUND, Vec::new())
     }
 
-    fn summary_of(&self, design: &Design, found: &Found) -> Result<Summary> {
+    fn summary_of(&self, design: &Design, found: &Found, limits: Vec<ChosenLimit>) -> Result<Summary> {
         let search = self.search.as_ref();
         let has_bounds =
             |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
         let mut split = release::explain::shares(design, has_bounds)?;
         split.extend(search.iter().flat_map(|search| search.shares()));
+        split.extend(self.weighing.iter().flat_map(|weighed| weighed.weights.shares()));
+        // The threshold of weighed rows is known once their limits are.
+        let deciding = design.deciding().filter(|_| !design.weighed || !limits.is_empty());
+        let (max_groups, max_rows) = self.caps().map(|caps| (caps.groups, caps.rows)).unzip();
         Ok(Summary {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
             adjacency: self.options.adjacency.to_string(),
-            max_groups: self.touched.groups(),
-            max_rows: self.touched.max_rows(),
+            max_groups,
+            max_rows,
+            limits,
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: half_widths(design.deciding(), self.has_unbarred()),
+            half_widths: half_widths(deciding, self.has_unbarred(), design.weighed),
         })
     }
 
     /// How much one unit may contribute.
-    pub fn contribution(&self) -> &UnitContribution {
+    pub(crate) fn contribution(&self) -> &UnitContribution {
         &self.touched
+    }
+
+    /// The contribution bounds; `None` if they are chosen privately.
+    fn caps(&self) -> Option<Caps> {
+        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        self.weighing.is_none().then_some(caps)
+    }
+
+    /// How one unit's contribution is bounded, in words; `None` if each row is a unit.
+    pub fn contribution_words(&self) -> Option<String> {
+        let Unit::Column(unit) = &self.unit else { return None };
+        let many =
+            |number: u64, what: &str| if number == 1 { format!("one {what}") } else { format!("{number} {what}s") };
+        Some(match self.caps() {
+            Some(Caps { groups, rows }) => {
+                let (rows, groups) = (many(rows, "row"), many(groups, "group"));
+                format!("each {unit} contributes at most {rows} to each of at most {groups}")
+            }
+            None => format!(
+                "all rows of each {unit} count, with less weight the more there are; how much a {unit} weighs at most is chosen privately"
+            ),
+        })
     }
 
     /// A description of what will be done; independent of the rows.
@@ -206,12 +269,9 @@ impl Query {
         let mut text = match &self.unit {
             Unit::Row => "Each row is treated as a different person.".to_owned(),
             Unit::Column(unit) => {
-                let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+                let contribution = self.contribution_words().unwrap_or_default();
                 format!(
-                    "All rows with the same {unit} belong to one person, who contributes at most {} to each of at most {}, chosen at \
-                     random; rows without a {unit} are dropped.",
-                    many(self.touched.max_rows(), "row"),
-                    many(self.touched.groups(), "group")
+                    "All rows with the same {unit} belong to one person: {contribution}. Rows without a {unit} are dropped."
                 )
             }
         };
@@ -249,21 +309,16 @@ impl Query {
     /// [`Error::Reading`] if the rows cannot be read to the end.
     pub fn answer(&self, permit: &mut Permit) -> Result<Answer> {
         let key = ChoiceKey::new(permit.secret()?);
-        let (mut design, mut found) = (Cow::Borrowed(&self.design), Vec::new());
-        if let Some(search) = &self.search {
-            // Keys count as inputs too.
-            let measures = search.measures(&self.design, self.resolved.keys.len());
-            let layout = Layout { unit: self.has_unit(), keys: 0, measures };
-            let caps = Caps { groups: 1, rows: search.rows };
-            let groups = self.measure(layout, caps, None, key.clone())?;
-            found = search.find(&groups, permit)?;
-            let Self { resolved, weights, touched, .. } = self;
-            let select_keys = self.design.selects_keys();
-            let found = Some((search, found.as_slice()));
-            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, found)?);
-        }
-        let groups = self.groups(&design, key)?;
-        let mut released = draw::draw(&design, groups, &self.together(), permit)?;
+        let found = self.find_bounds(key.clone(), permit)?;
+        let (design, mut released, limits) = match &self.weighing {
+            Some(weighed) => self.draw_weighed(weighed, &found, key, permit)?,
+            None => {
+                let design = self.design_with(&self.touched, self.budget(), &found)?;
+                let groups = self.groups(&design, key)?;
+                let released = draw::draw(&design, groups, None, &self.together(), permit)?;
+                (design, released, Vec::new())
+            }
+        };
         if let Some(search) = &self.search {
             let asked = self.resolved.asked.iter().zip(&self.resolved.measured.statistics);
             for ((asked, statistic), cells) in asked.zip(&mut released.columns) {
@@ -273,7 +328,29 @@ impl Query {
                 }
             }
         }
-        self.answer_of(&released, self.summary_of(&design, &found)?)
+        self.answer_of(&released, self.summary_of(&design, &found, limits)?)
+    }
+
+    /// Releases the bounds that are to be found.
+    fn find_bounds(&self, key: ChoiceKey, permit: &mut Permit) -> Result<Vec<Option<Bounds>>> {
+        let Some(search) = &self.search else { return Ok(Vec::new()) };
+        // Keys count as inputs too.
+        let measures = search.measures(&self.design, self.resolved.keys.len());
+        let layout = Layout { unit: self.has_unit(), keys: 0, measures };
+        let caps = Caps { groups: 1, rows: search.rows };
+        let groups = self.measure(layout, caps, None, key)?;
+        search.find(&groups, permit)
+    }
+
+    /// The budget of the answer, after that of a search for bounds.
+    fn budget(&self) -> &Guarantee {
+        self.search.as_ref().map_or(&self.options.guarantee, |search| &search.rest)
+    }
+
+    /// The design with the bounds that were found.
+    fn design_with(&self, touched: &UnitContribution, budget: &Guarantee, found: &Found) -> Result<Design> {
+        let found = self.search.as_ref().map(|search| (search, found));
+        design(&self.resolved, &self.weights, touched, self.design.selects_keys(), budget, found)
     }
 
     /// Computes the answer from released numbers.
@@ -332,6 +409,9 @@ impl Query {
     /// As for [`Query::answer`].
     #[cfg(feature = "test-util")]
     pub fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
+        if let Some(weighed) = &self.weighing {
+            return self.exact_weighed(weighed, key);
+        }
         let groups = self.groups(&self.design, key)?;
         release::exact::exact(&self.design, &self.touched, &groups)
     }
@@ -397,12 +477,22 @@ impl Query {
 
     /// Reads the rows.
     fn measure(&self, layout: Layout, caps: Caps, keys: Option<PublicKeys>, choice: ChoiceKey) -> Result<Groups> {
-        let (rows, columns) = (&self.resolved.measured.rows, self.computed());
-        let schema = engine::schema(rows, &columns);
-        let job = Job { schema, layout, caps: self.has_unit().then_some(caps), keys, choice };
+        let bounding = self.bounding(layout, self.has_unit().then_some(caps), keys, choice)?;
+        let rows = &self.resolved.measured.rows;
+        self.engine.measure(rows, &self.computed(), &self.inputs, &bounding).map_err(|_| Error::Reading)
+    }
+
+    fn bounding(
+        &self,
+        layout: Layout,
+        caps: Option<Caps>,
+        keys: Option<PublicKeys>,
+        choice: ChoiceKey,
+    ) -> Result<Bounding> {
+        let schema = engine::schema(&self.resolved.measured.rows, &self.computed());
+        let job = Job { schema, layout, caps, keys, choice };
         let bounding = Bounding::new(&job, &self.engine.memory).map_err(|_| Error::Reading)?;
-        let bounding = bounding.with_interrupt(self.engine.interrupt.clone());
-        self.engine.measure(rows, &columns, &self.inputs, &bounding).map_err(|_| Error::Reading)
+        Ok(bounding.with_interrupt(self.engine.interrupt.clone()))
     }
 }
 

@@ -34,6 +34,10 @@ pub(super) fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>
     Ok(weights)
 }
 
+/// The most grid steps of values that are weighed: with weights of 16 bits and caps of 2^16, a unit moves their sum by less
+/// than 2^46.
+const WEIGHED_STEPS: i64 = 1 << 14;
+
 pub(super) fn design(
     resolved: &Resolved,
     weights: &[u32],
@@ -51,6 +55,7 @@ pub(super) fn design(
             (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
             (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
+        let grid = if touched.weights().is_some() { grid.map(|grid| grid.coarsened(WEIGHED_STEPS)) } else { grid };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
     }
     Design::new(&wanted, touched, select_keys, budget)

@@ -3,16 +3,20 @@
 use reticent::Result;
 use reticent::privacy::Adjacency;
 use reticent::statistic::{Contribution, Ends, Grid, Moments, Rows, Sensitivity};
+use reticent_bounding::{WEIGHT_BITS, WeightCaps};
 
-/// Contribution bounds of one unit: the most rows in each of the most groups, or in one statistic over all rows.
+/// Contribution bounds of one unit: the most rows in each of the most groups, or in one statistic over all rows; or its
+/// total weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitContribution {
     rows: Contribution,
+    values: Contribution,
     units: Contribution,
     groups: u64,
     max_rows: u64,
     adjacency: Adjacency,
     each_row: bool,
+    weights: Option<WeightCaps>,
 }
 
 impl UnitContribution {
@@ -26,7 +30,29 @@ impl UnitContribution {
             false => Contribution::overall(adjacency, Rows::AtMost(rows)),
         };
         let groups = if grouped { groups } else { 1 };
-        Ok(Self { rows: of(max_rows)?, units: of(1)?, groups, max_rows, adjacency, each_row: false })
+        let (rows, units) = (of(max_rows)?, of(1)?);
+        Ok(Self { rows, values: rows, units, groups, max_rows, adjacency, each_row: false, weights: None })
+    }
+
+    /// The bounds of units whose rows are [weighed](reticent_bounding::Weighing), in units of 2^−[`WEIGHT_BITS`].
+    ///
+    /// # Privacy
+    /// A unit adds non-negative weights with a total of at most S to the groups' counts. Adding or removing it moves them
+    /// by at most S in the L1 norm, and in the L2 norm, too, which is largest if all of the weight is in one group.
+    /// Replacing it moves them by at most 2S, and √2·S if it leaves one group and enters another. These are the
+    /// sensitivities of a unit with at most S rows in one group.
+    ///
+    /// # Errors
+    /// If a cap is 0 or above 2^16.
+    pub fn weighed(adjacency: Adjacency, grouped: bool, caps: WeightCaps) -> Result<Self> {
+        let of = |cap: u64| Self::new(adjacency, grouped, 1, cap.saturating_mul(1 << WEIGHT_BITS));
+        let rows = of(caps.rows)?;
+        Ok(Self { values: of(caps.values)?.rows, units: of(caps.groups)?.rows, weights: Some(caps), ..rows })
+    }
+
+    /// The weight caps, if rows are weighed.
+    pub fn weights(&self) -> Option<WeightCaps> {
+        self.weights
     }
 
     /// The bounds where every row is a unit.
@@ -71,7 +97,7 @@ impl UnitContribution {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn ends(&self, grid: &Grid) -> Result<Sensitivity> {
-        Ends::sensitivity(grid, &self.rows)
+        Ends::sensitivity(grid, &self.values)
     }
 
     /// The sensitivity of sums of squares.
@@ -79,7 +105,7 @@ impl UnitContribution {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn squares(&self, grid: &Grid) -> Result<Sensitivity> {
-        Moments::squares_sensitivity(grid, &self.rows)
+        Moments::squares_sensitivity(grid, &self.values)
     }
 
     /// The sensitivity of counts of units per key, where keys come from the data.
@@ -87,7 +113,8 @@ impl UnitContribution {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn bins_of_units(&self) -> Result<Sensitivity> {
-        Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(1))?.of_count()
+        let each = self.weights.map_or(1, |caps| caps.groups << WEIGHT_BITS);
+        Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(each))?.of_count()
     }
 
     /// The same bounds with groups; one group if there were none.

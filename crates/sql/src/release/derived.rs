@@ -144,7 +144,7 @@ mod tests {
         let columns = vec![vec![cell(10.0, 1.0), cell(1.0, 1.0)], vec![cell(4.0, 1.0), Cell::REFUSED]];
         let wider = |place: usize| (place, vec![Bar::HalfWidth(2.0), Bar::HalfWidth(2.0)]);
         let jointly = BTreeMap::from([(2, BTreeMap::from([wider(0), wider(1)]))]);
-        Released { keys, groups: 2, columns, jointly }
+        Released { keys, groups: 2, columns, jointly, correction: None }
     }
 
     #[test]

@@ -9,11 +9,14 @@ use reticent::privacy::{Delta, Epsilon, Guarantee, Rho};
 use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Grid, Sensitivity};
 
-use reticent_bounding::Measure;
+use reticent_bounding::{Measure, WEIGHT_BITS};
 
 use super::contribution::UnitContribution;
 use crate::algebra::{Expr, Statistic};
 use crate::error::{Error, Result};
+
+/// The most groups of a weighed unit that count, if keys come from the data.
+pub const MOST_GROUPS: u64 = 128;
 
 /// The start of the description of [`Additive::Ends`].
 pub const COUNT_AND_SUM: &str = "count and sum of";
@@ -27,6 +30,8 @@ pub enum Additive {
     Units,
     /// Rows that have a value, by the index of the measure.
     Present(usize),
+    /// Rows that have a value, and rows that have none: two bins.
+    Presence(usize),
     /// Count and sum of values.
     Ends(usize, Grid),
     /// Sums of squares.
@@ -72,8 +77,19 @@ pub enum Output {
     Count(usize),
     /// The number of values, from their ends.
     CountOfEnds(usize),
+    /// The number of values, of those that are present and missing.
+    Present(usize),
+    /// The number of rows, as the values that are present and missing.
+    PresentOrMissing(usize),
     /// A sum.
     Sum(usize),
+    /// A sum of weighed rows: the number of values times their mean.
+    SumOf {
+        /// The part that counts the values.
+        present: usize,
+        /// The part of the ends.
+        ends: usize,
+    },
     /// A mean.
     Mean(usize),
     /// A variance, from ends and squares.
@@ -95,6 +111,26 @@ pub enum Output {
     Median(usize),
     /// A stable mode.
     Mode(usize),
+}
+
+impl Output {
+    /// The same with other numbers of parts.
+    fn renumbered(&self, number: impl Fn(usize) -> usize) -> Self {
+        match self.clone() {
+            Self::Count(part) => Self::Count(number(part)),
+            Self::CountOfEnds(part) => Self::CountOfEnds(number(part)),
+            Self::Present(part) => Self::Present(number(part)),
+            Self::PresentOrMissing(part) => Self::PresentOrMissing(number(part)),
+            Self::Sum(part) => Self::Sum(number(part)),
+            Self::SumOf { present, ends } => Self::SumOf { present: number(present), ends: number(ends) },
+            Self::Mean(part) => Self::Mean(number(part)),
+            Self::Histogram(part) => Self::Histogram(number(part)),
+            Self::Variance { ends, squares, sample, root } => {
+                Self::Variance { ends: number(ends), squares: number(squares), sample, root }
+            }
+            other @ (Self::Quantile(..) | Self::Median(_) | Self::Mode(_)) => other,
+        }
+    }
 }
 
 /// What is measured for a query, and how the budget is split.
@@ -129,6 +165,8 @@ pub struct Design {
     pub outputs: Vec<Output>,
     /// The total cost.
     pub guarantee: Guarantee,
+    /// Whether rows are weighed, and all numbers in units of 2^−[`WEIGHT_BITS`].
+    pub weighed: bool,
 }
 
 /// An aggregate to be planned.
@@ -157,7 +195,7 @@ impl Design {
         select_keys: bool,
         budget: &Guarantee,
     ) -> Result<Self> {
-        let mut draft = Draft::default();
+        let mut draft = Draft { weighed: touched.weights().is_some(), ..Draft::default() };
         let outputs = wanted.iter().map(|one| draft.place(one)).collect::<Result<Vec<_>>>()?;
         draft.pay(outputs, touched, select_keys, budget)
     }
@@ -174,7 +212,9 @@ impl Design {
     pub fn deciding(&self) -> Option<(&str, u64)> {
         let (threshold, _) = self.threshold.as_ref()?;
         let decides = self.additive.iter().find(|paid| paid.batched.is_none())?;
-        Some((decides.words.as_str(), threshold.threshold()))
+        let threshold = threshold.threshold();
+        let in_rows = if self.weighed { threshold.div_ceil(1 << WEIGHT_BITS) } else { threshold };
+        Some((decides.words.as_str(), in_rows))
     }
 
     /// The half-width of the noise on one number of a part, where `together` such numbers must hold at once at 95 %.
@@ -202,6 +242,15 @@ impl Design {
         })
     }
 
+    /// The variance of the noise on one number of a part.
+    pub fn variance(&self, paid: &Paid) -> f64 {
+        match (paid.batched, &self.batch, &self.threshold) {
+            (Some(place), Some(batch), _) => batch.noise(place).variance(),
+            (_, _, Some((threshold, _))) => threshold.noise().variance(),
+            _ => unreachable!("every part is in the batch or decides about keys"),
+        }
+    }
+
     /// The argument of a measure, in the user's words.
     pub fn input_words(&self, measure: usize) -> &str {
         &self.input_words[self.measures[measure].column()]
@@ -211,6 +260,7 @@ impl Design {
 /// What is needed, before the budget is split.
 #[derive(Debug, Default)]
 struct Draft {
+    weighed: bool,
     inputs: Vec<Expr>,
     words: Vec<String>,
     measures: Vec<Measure>,
@@ -270,17 +320,22 @@ impl Draft {
         self.part(Additive::Ends(measure, grid.clone()), words, weight)
     }
 
+    fn present(&mut self, of: &Expr, words: &str, weight: u32) -> usize {
+        let column = self.input(of, words);
+        let measure = self.measure(Measure::Present { column });
+        self.part(Additive::Present(measure), format!("values of {words}"), weight)
+    }
+
     fn place(&mut self, wanted: &Wanted<'_>) -> Result<Output> {
         let (words, weight) = (wanted.of, wanted.weight);
         let grid = || wanted.grid.clone().ok_or_else(|| Error::Bounds { column: wanted.words.to_owned() });
         Ok(match wanted.statistic {
             Statistic::Rows => Output::Count(self.part(Additive::Rows, "rows".into(), weight)),
             Statistic::Units => Output::Count(self.part(Additive::Units, "units".into(), weight)),
-            Statistic::Present(of) => {
-                let column = self.input(of, words);
-                let measure = self.measure(Measure::Present { column });
-                let words = format!("values of {words}");
-                Output::Count(self.part(Additive::Present(measure), words, weight))
+            Statistic::Present(of) => Output::Count(self.present(of, words, weight)),
+            Statistic::Sum(of) if self.weighed => {
+                let present = self.present(of, words, weight);
+                Output::SumOf { present, ends: self.ends(of, words, &grid()?, weight) }
             }
             Statistic::Sum(of) => Output::Sum(self.ends(of, words, &grid()?, weight)),
             Statistic::Mean(of) => Output::Mean(self.ends(of, words, &grid()?, weight)),
@@ -335,7 +390,7 @@ impl Draft {
             Additive::Units => touched.units(),
             Additive::Ends(_, grid) => touched.ends(grid),
             Additive::Squares(_, grid) => touched.squares(grid),
-            Additive::Bins(..) => touched.bins(),
+            Additive::Bins(..) | Additive::Presence(_) => touched.bins(),
         }
     }
 
@@ -346,12 +401,16 @@ impl Draft {
         select_keys: bool,
         budget: &Guarantee,
     ) -> Result<Design> {
-        // A count of values comes with their sum, if that is released anyway.
-        self.merge_counts(&mut outputs);
+        match self.weighed {
+            // A count of values comes with their sum, if that is released anyway.
+            false => self.merge_counts(&mut outputs),
+            true if select_keys => self.count_rows_or_units(),
+            true => self.merge_presence(&mut outputs),
+        }
         let weights = |all: &mut dyn Iterator<Item = u32>| all.map(u64::from).sum::<u64>();
         // Where units are counted anyway, that count decides which keys appear.
-        let counts_units =
-            |part: &Additive| *part == Additive::Units || (touched.is_each_row() && *part == Additive::Rows);
+        let rows_decide = self.weighed || touched.is_each_row();
+        let counts_units = |part: &Additive| *part == Additive::Units || (rows_decide && *part == Additive::Rows);
         let decides = self.additive.iter().position(|(part, ..)| select_keys && counts_units(part));
         let in_batch = |place: &usize| Some(*place) != decides;
         let batched = weights(&mut (0..self.additive.len()).filter(in_batch).map(|place| self.additive[place].2));
@@ -409,7 +468,15 @@ impl Draft {
             None => None,
             Some(place) => {
                 let (epsilon, delta) = (purse.epsilon(deciding)?, purse.delta()?);
-                let threshold = Threshold::new(touched.groups(), touched.adjacency(), &epsilon, &delta)?;
+                let adjacency = touched.adjacency();
+                let threshold = match (touched.weights(), &self.additive[place].0) {
+                    (None, _) => Threshold::new(touched.groups(), adjacency, &epsilon, &delta)?,
+                    (Some(caps), part) => {
+                        let cap = if *part == Additive::Units { caps.groups } else { caps.rows };
+                        let total = cap.saturating_mul(1 << WEIGHT_BITS);
+                        Threshold::of_weights(total, MOST_GROUPS, adjacency, &epsilon, &delta)?
+                    }
+                };
                 parts.push(threshold.guarantee().clone());
                 Some((threshold, place))
             }
@@ -450,6 +517,7 @@ impl Draft {
             threshold,
             outputs,
             guarantee,
+            weighed: self.weighed,
         })
     }
 
@@ -473,19 +541,42 @@ impl Draft {
             self.additive.remove(place);
             let moved = |part: usize| if part > place { part - 1 } else { part };
             for output in outputs.iter_mut() {
-                *output = match output.clone() {
-                    Output::Count(part) if part == place => Output::CountOfEnds(moved(ends)),
-                    Output::Count(part) => Output::Count(moved(part)),
-                    Output::CountOfEnds(part) => Output::CountOfEnds(moved(part)),
-                    Output::Sum(part) => Output::Sum(moved(part)),
-                    Output::Mean(part) => Output::Mean(moved(part)),
-                    Output::Histogram(part) => Output::Histogram(moved(part)),
-                    Output::Variance { ends, squares, sample, root } => {
-                        Output::Variance { ends: moved(ends), squares: moved(squares), sample, root }
-                    }
-                    other => other,
+                *output = match &*output {
+                    Output::Count(part) if *part == place => Output::CountOfEnds(moved(ends)),
+                    other => other.renumbered(moved),
                 };
             }
+        }
+    }
+
+    /// Where rows and those with a value are counted, they are two bins: each row is in one of them, so both together cost
+    /// as much as either.
+    fn merge_presence(&mut self, outputs: &mut [Output]) {
+        let position = |is: fn(&Additive) -> bool| self.additive.iter().position(|(part, ..)| is(part));
+        let rows = position(|part| *part == Additive::Rows);
+        let present = position(|part| matches!(part, Additive::Present(_)));
+        let (Some(rows), Some(present)) = (rows, present) else { return };
+        let weight = self.additive[rows].2;
+        if let (Additive::Present(measure), words, heavier) = &mut self.additive[present] {
+            *words = format!("rows, and {words}");
+            *heavier = weight.max(*heavier);
+            self.additive[present].0 = Additive::Presence(*measure);
+        }
+        self.additive.remove(rows);
+        let moved = |part: usize| if part > rows { part - 1 } else { part };
+        for output in outputs.iter_mut() {
+            *output = match &*output {
+                Output::Count(part) if *part == rows => Output::PresentOrMissing(moved(present)),
+                Output::Count(part) if *part == present => Output::Present(moved(present)),
+                other => other.renumbered(moved),
+            };
+        }
+    }
+
+    /// Groups of weighed rows are selected by a noisy count of rows or units.
+    fn count_rows_or_units(&mut self) {
+        if !self.additive.iter().any(|(part, ..)| matches!(part, Additive::Rows | Additive::Units)) {
+            self.part(Additive::Rows, "rows".into(), 1);
         }
     }
 }

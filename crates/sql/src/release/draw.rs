@@ -6,22 +6,30 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
 use reticent::Permit;
 use reticent::statistic::{Divisor, Ends, Grid, Moments};
-use reticent_bounding::{Group, Groups, Measured};
+use reticent_bounding::{Group, Groups, Measured, WEIGHT_BITS};
 
+use super::correction::{Correction, ReleasedTotals};
 use super::design::{Additive, Design, Output, Paid};
+use super::interval::Interval;
 use super::values::{Bar, Cell, Released, Value};
 use crate::algebra::Value as Item;
 use crate::algebra::column::cell;
 use crate::algebra::data::sound;
 use crate::error::Result;
 
-/// Releases what the design specifies for these groups. For every number in `together`, it also returns wider error bars,
-/// of which that many hold simultaneously.
+/// Releases what the design specifies for these groups, corrected if rows were weighed. For every number in `together`, it
+/// also returns wider error bars, of which that many hold simultaneously.
 ///
 /// # Errors
 /// If the permit does not cover the design's guarantee.
-pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit: &mut Permit) -> Result<Released> {
-    let (groups, unit_counts) = select(design, groups, permit)?;
+pub fn draw(
+    design: &Design,
+    groups: Groups,
+    totals: Option<&ReleasedTotals>,
+    together: &BTreeSet<usize>,
+    permit: &mut Permit,
+) -> Result<Released> {
+    let (groups, deciding) = select(design, groups, permit)?;
     let mut batched = match &design.batch {
         None => Vec::new(),
         Some(batch) => {
@@ -33,9 +41,13 @@ pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit:
     .into_iter();
     let noisy = |paid: &Paid| match paid.batched {
         Some(_) => batched.next().unwrap_or_default(),
-        None => unit_counts.clone(),
+        None => deciding.clone(),
     };
-    let additive: Vec<Vec<i64>> = design.additive.iter().map(noisy).collect();
+    let mut additive: Vec<Vec<i64>> = design.additive.iter().map(noisy).collect();
+    let correction = totals.map(|totals| totals.correction(design, &additive));
+    if design.weighed {
+        additive.iter_mut().flatten().for_each(|number| *number = rounded(*number));
+    }
     let mut ranks = Vec::new();
     for one in &design.ranks {
         let released = one.mechanism.release(&values(&groups.groups, one.measure), permit)?;
@@ -60,7 +72,7 @@ pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit:
     }
 
     let number = groups.groups.len();
-    let bars = Bars::of_design(design, 1)?;
+    let bars = Bars::of_design(design, correction.as_ref(), 1)?;
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -87,9 +99,10 @@ pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit:
     }
     let mut jointly = BTreeMap::new();
     for &together in together {
-        jointly.insert(together, Bars::of_design(design, together as u64)?.all(&additive, number));
+        let bars = Bars::of_design(design, correction.as_ref(), together as u64)?;
+        jointly.insert(together, bars.all(&additive, number));
     }
-    Ok(Released { keys: groups.keys, groups: number, columns, jointly })
+    Ok(Released { keys: groups.keys, groups: number, columns, jointly, correction })
 }
 
 /// Computes what the design specifies from numbers that were released elsewhere, by part, for groups with these keys.
@@ -106,32 +119,33 @@ pub fn of_numbers(
 ) -> Result<Released> {
     let groups = keys.first().map_or(1, |column| column.len());
     let of_two = |paid: &Paid, together: u64| Ok(half_width(paid, 2 * together)?.saturating_mul(2));
-    let bars = Bars::new(design, &half_width, of_two, 1)?;
+    let bars = Bars::new(design, None, &half_width, of_two, 1)?;
     let column = |output: &Output| (0..groups).map(|group| bars.cell(output, additive, group)).collect();
     let columns = design.outputs.iter().map(column).collect();
     let mut jointly = BTreeMap::new();
     for &together in together {
-        let bars = Bars::new(design, &half_width, of_two, together as u64)?;
+        let bars = Bars::new(design, None, &half_width, of_two, together as u64)?;
         jointly.insert(together, bars.all(additive, groups));
     }
-    Ok(Released { keys, groups, columns, jointly })
+    Ok(Released { keys, groups, columns, jointly, correction: None })
 }
 
 fn exact(value: Option<Value>) -> Cell {
     value.map_or(Cell::REFUSED, |value| Cell { value, bar: Bar::Exact })
 }
 
-/// The groups whose keys may be released, and their noisy numbers of units if those decide.
+/// The groups whose keys may be released, and the noisy numbers that decided about them, if any.
 fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Groups, Vec<i64>)> {
-    let units = groups.groups.iter().map(|group| group.units);
     let (kept, counts) = match (&design.threshold, &design.selection) {
-        (Some((threshold, _)), _) => {
-            let shown = threshold.release(units.enumerate().collect(), permit)?.into_value();
+        (Some((threshold, part)), _) => {
+            let exact = numbers(&design.additive[*part].part, &groups.groups);
+            let exact = exact.into_iter().map(|number| number.unsigned_abs());
+            let shown = threshold.release(exact.enumerate().collect(), permit)?.into_value();
             let kept = (0..groups.groups.len()).map(|place| shown.contains_key(&place)).collect();
             (kept, shown.into_values().collect())
         }
         (None, Some(selection)) => {
-            let units: Vec<u64> = units.collect();
+            let units: Vec<u64> = groups.groups.iter().map(|group| group.units).collect();
             (selection.select(&units, permit)?.into_value(), Vec::new())
         }
         (None, None) => return Ok((groups, Vec::new())),
@@ -143,10 +157,15 @@ fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Group
     Ok((Groups { keys, groups }, counts))
 }
 
+/// A number in units of 2^−[`WEIGHT_BITS`], as a whole number.
+fn rounded(number: i64) -> i64 {
+    number.saturating_add(1 << (WEIGHT_BITS - 1)) >> WEIGHT_BITS
+}
+
 /// How many numbers of a part each group has.
 pub(crate) fn width(part: &Additive) -> usize {
     match part {
-        Additive::Ends(..) => 2,
+        Additive::Ends(..) | Additive::Presence(_) => 2,
         Additive::Bins(_, bins) => *bins as usize,
         Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Squares(..) => 1,
     }
@@ -159,14 +178,19 @@ pub(crate) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
         Measured::Moments(moments) => *moments,
         _ => Moments::default(),
     };
+    let present = |group: &Group, measure: usize| match &group.measured[measure] {
+        Measured::Count(count) => *count,
+        _ => 0,
+    };
     let of = |group: &Group| -> Vec<i64> {
         match part {
             Additive::Rows => vec![whole(group.rows)],
             Additive::Units => vec![whole(group.units)],
-            Additive::Present(measure) => match &group.measured[*measure] {
-                Measured::Count(count) => vec![*count],
-                _ => vec![0],
-            },
+            Additive::Present(measure) => vec![present(group, *measure)],
+            Additive::Presence(measure) => {
+                let present = present(group, *measure);
+                vec![present, whole(group.rows).saturating_sub(present)]
+            }
             Additive::Ends(measure, grid) => {
                 let ends = ends(&moments(group, *measure), grid);
                 vec![ends.above_lower, ends.below_upper]
@@ -208,40 +232,45 @@ fn item_of(group: &Group, measure: usize, item: usize) -> Option<Item> {
 /// Values of additive parts, with their error bars.
 struct Bars<'design> {
     design: &'design Design,
-    /// By part, and by how many numbers must hold at once: 1, 2 or 3.
-    half_widths: Vec<[u64; 3]>,
+    correction: Option<&'design Correction>,
+    /// By part, and by how many numbers must hold at once: 1 to 4.
+    half_widths: Vec<[u64; 4]>,
     /// The same for sums of two numbers, for the parts that have them.
     of_two: Vec<[u64; 3]>,
 }
 
 impl<'design> Bars<'design> {
     /// With the noise of the design, where this many values must hold at once.
-    fn of_design(design: &'design Design, values: u64) -> Result<Self> {
-        let of_one = |paid: &Paid, together: u64| design.half_width(paid, together);
-        Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together), values)
+    fn of_design(design: &'design Design, correction: Option<&'design Correction>, values: u64) -> Result<Self> {
+        // In whole rows; numbers are rounded by up to half of one.
+        let in_rows = |half_width: u64| if design.weighed { (half_width >> WEIGHT_BITS) + 2 } else { half_width };
+        let of_one = |paid: &Paid, together: u64| Ok(in_rows(design.half_width(paid, together)?));
+        let of_two = |paid: &Paid, together: u64| Ok(in_rows(design.half_width_of_two(paid, together)?));
+        Self::new(design, correction, of_one, of_two, values)
     }
 
     /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
     fn new(
         design: &'design Design,
+        correction: Option<&'design Correction>,
         of_one: impl Fn(&Paid, u64) -> Result<u64>,
         of_two: impl Fn(&Paid, u64) -> Result<u64>,
         values: u64,
     ) -> Result<Self> {
         let half_widths = design.additive.iter().map(|paid| {
             let of = |together: u64| of_one(paid, values * together);
-            Ok([of(1)?, of(2)?, of(3)?])
+            Ok([of(1)?, of(2)?, of(3)?, of(4)?])
         });
         let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
-            Additive::Ends(..) => {
+            Additive::Ends(..) | Additive::Presence(_) => {
                 let of = |together: u64| of_two(paid, values * together);
                 Ok([of(1)?, of(2)?, of(3)?])
             }
             _ => Ok([0; 3]),
         });
         let of_two = of_two.collect::<Result<Vec<_>>>()?;
-        Ok(Self { design, half_widths, of_two })
+        Ok(Self { design, correction, half_widths, of_two })
     }
 
     /// The bars of all aggregates that have one, by group.
@@ -255,14 +284,29 @@ impl<'design> Bars<'design> {
     fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {
         let real = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
         match output {
-            Output::Count(part) => {
-                let bar = Bar::HalfWidth(self.half_width(*part, 1) as f64);
-                Cell { value: Value::Integer(additive[*part][group]), bar }
+            Output::Count(part) => self.count(*part, additive[*part][group], self.half_width(*part, 1)),
+            Output::Present(part) => self.count(*part, additive[*part][2 * group], self.half_width(*part, 1)),
+            Output::PresentOrMissing(part) => {
+                let both = additive[*part][2 * group].saturating_add(additive[*part][2 * group + 1]);
+                self.count(*part, both, self.sum_half_width(*part, 1))
+            }
+            Output::SumOf { present, ends } => {
+                let place = if self.width(*present) == 2 { 2 * group } else { group };
+                let (count, off) = self.corrected(*present, additive[*present][place], self.half_width(*present, 2));
+                let (mean, mean_off) = self.mean(*ends, additive, group, 4);
+                let count_range = Interval { low: (count - off).max(0.0), high: (count + off).max(0.0) };
+                let range = count_range.times(Interval { low: mean - mean_off, high: mean + mean_off });
+                let sum = count * mean;
+                real(sum, (range.high - sum).max(sum - range.low))
             }
             Output::Histogram(part) => {
-                let bins = width(&self.design.additive[*part].part);
-                let counts = additive[*part][group * bins..(group + 1) * bins].to_vec();
-                Cell { value: Value::Counts(counts), bar: Bar::HalfWidth(self.half_width(*part, 1) as f64) }
+                let bins = self.width(*part);
+                let counts = &additive[*part][group * bins..(group + 1) * bins];
+                let cells: Vec<_> =
+                    counts.iter().map(|&count| self.corrected(*part, count, self.half_width(*part, 1))).collect();
+                let widest = cells.iter().map(|(_, off)| *off).fold(0.0, f64::max);
+                let counts = cells.iter().map(|(count, _)| count.round() as i64).collect();
+                Cell { value: Value::Counts(counts), bar: Bar::HalfWidth(widest) }
             }
             Output::CountOfEnds(part) => {
                 let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
@@ -276,8 +320,8 @@ impl<'design> Bars<'design> {
                 real(ends.total(grid), Ends::total_half_width(grid, self.half_width(*part, 2)))
             }
             Output::Mean(part) => {
-                let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
-                real(ends.mean(grid), ends.mean_half_width(grid, self.half_width(*part, 2)))
+                let (mean, half_width) = self.mean(*part, additive, group, 2);
+                real(mean, half_width)
             }
             Output::Variance { ends, squares, sample, root } => {
                 let grid = self.grid(*ends);
@@ -297,6 +341,37 @@ impl<'design> Bars<'design> {
             }
             Output::Quantile(..) | Output::Median(_) | Output::Mode(_) => Cell::REFUSED,
         }
+    }
+
+    /// A count, corrected if rows were weighed, as a whole number.
+    fn count(&self, part: usize, released: i64, half_width: u64) -> Cell {
+        let (count, off) = self.corrected(part, released, half_width);
+        match self.design.weighed {
+            // Rounding may move it half a step further.
+            true => Cell { value: Value::Integer(count.round() as i64), bar: Bar::HalfWidth(off.ceil()) },
+            false => Cell { value: Value::Integer(released), bar: Bar::HalfWidth(half_width as f64) },
+        }
+    }
+
+    /// A count and its half-width, corrected if rows were weighed.
+    fn corrected(&self, part: usize, released: i64, half_width: u64) -> (f64, f64) {
+        let (count, half_width) = (released as f64, half_width as f64);
+        let ratio = self.correction.and_then(|correction| correction.ratio(&self.design.additive[part].part));
+        ratio.map_or((count, half_width), |ratio| ratio.of_count(count, half_width))
+    }
+
+    /// A mean and its half-width, corrected if rows were weighed, where its two numbers are among `together` that hold at
+    /// once.
+    fn mean(&self, part: usize, additive: &[Vec<i64>], group: usize, together: usize) -> (f64, f64) {
+        let (ends, grid) = (self.ends(additive, part, group), self.grid(part));
+        let (mean, half_width) = (ends.mean(grid), ends.mean_half_width(grid, self.half_width(part, together)));
+        let shift = self.correction.and_then(|correction| correction.shift(part));
+        shift.map_or((mean, half_width), |shift| shift.of_mean(grid, mean, half_width))
+    }
+
+    /// How many numbers a part has in each group.
+    fn width(&self, part: usize) -> usize {
+        width(&self.design.additive[part].part)
     }
 
     /// The half-width of one number, where `together` of them must hold at once.

@@ -29,7 +29,8 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
             _ => String::new(),
         };
         let (noise, half_width) = match part {
-            Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
+            _ if design.weighed => (format!("{}; grows with the contribution limit", name(&law)), None),
+            Additive::Presence(_) | Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {

@@ -49,6 +49,11 @@ impl Interval {
         Self::around([self.low, self.high].into_iter().flat_map(of))
     }
 
+    /// All products of two numbers.
+    pub fn times(self, other: Self) -> Self {
+        self.at_ends(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
+    }
+
     fn divided_by(self, other: Self) -> Self {
         if other.contains(0.0) { Self::EVERYTHING } else { self.at_ends(other, |a, b| a / b) }
     }
@@ -159,9 +164,7 @@ pub fn interval(expression: &Expr, columns: &impl Fn(usize) -> Option<Interval>)
                     Arithmetic::Add => Some(one.at_ends(other, |a, b| a + b)),
                     Arithmetic::Subtract => Some(one.at_ends(other, |a, b| a - b)),
                     // Nothing times however much is nothing.
-                    Arithmetic::Multiply => {
-                        Some(one.at_ends(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }))
-                    }
+                    Arithmetic::Multiply => Some(one.times(other)),
                     Arithmetic::Divide if whole => Some(one.divided_by(other).rising(libm::trunc)),
                     Arithmetic::Divide => Some(one.divided_by(other)),
                     Arithmetic::Remainder | Arithmetic::Negate => None,

@@ -5,6 +5,8 @@
 //! | [`design`] | what is measured for a query, and how the budget is split |
 //! | [`contribution`] | how far one unit can move each statistic |
 //! | [`search`] | private search for bounds |
+//! | [`weights`] | contribution limits chosen privately |
+//! | [`correction`] | correction of an answer for what contribution limits left out |
 //! | [`values`] | released numbers, and values computed from them, with half-widths |
 //! | [`draw`] | the noise |
 //! | `exact` | the measurements before noise, for tests |
@@ -12,6 +14,7 @@
 //! | [`explain`] | a description of what is released for which part of the budget |
 
 pub mod contribution;
+pub mod correction;
 pub mod derived;
 pub mod design;
 pub mod draw;
@@ -21,6 +24,7 @@ pub mod explain;
 pub mod interval;
 pub mod search;
 pub mod values;
+pub mod weights;
 
 pub use design::Design;
 pub use reticent_bounding::MOST_BINS;

@@ -7,6 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
 };
 
+use super::correction::Correction;
 use crate::algebra::{Type, Value as Item};
 
 /// One released value.
@@ -60,6 +61,8 @@ pub struct Released {
     pub columns: Vec<Vec<Cell>>,
     /// For some numbers of bars that must hold at once, and some aggregates: their bars at that level, one per group.
     pub jointly: BTreeMap<usize, BTreeMap<usize, Vec<Bar>>>,
+    /// How numbers were corrected, if rows were weighed.
+    pub correction: Option<Correction>,
 }
 
 /// A column of the type that the query computes with. Values that do not fit are NULL, as are refusals and histograms,

@@ -111,12 +111,11 @@ impl Settings {
             ("max-rows", [&asked.max_rows, &written.max_rows], &mut options.max_rows),
         ];
         for (name, said, slot) in caps {
-            if let Some(text) = one(name, said)? {
+            if let Some(text) = one(name, said)?.filter(|text| text.as_str() != "auto") {
                 let number = text.parse::<u64>().ok().filter(|number| (1..=LARGEST_CAP).contains(number));
-                *slot =
-                    Some(number.ok_or_else(|| {
-                        Error::option(message!([name], " is {text}, but it must be a positive integer"))
-                    })?);
+                *slot = Some(number.ok_or_else(|| {
+                    Error::option(message!([name], " is {text}, but it must be a positive integer or auto"))
+                })?);
             }
         }
         for (column, text) in &asked.bounds {

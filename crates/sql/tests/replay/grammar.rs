@@ -453,14 +453,18 @@ impl Question {
             options.max_groups = Some(1 + dice.below(3));
             options.max_rows = Some(1 + dice.below(3));
         }
+        let weighed = by_user && dice.one_in(4);
+        if weighed {
+            (options.max_groups, options.max_rows) = (None, None);
+        }
         if dice.one_in(2) {
             options.adjacency = Adjacency::Replace;
         }
         for (name, range) in [("x", "-10..20"), ("y", "0..1000"), ("a", "-10..20"), ("b", "-10..20")] {
             options.bounds.insert(name.into(), Range::Public(range.parse().expect("a range")));
         }
-        let mut writer =
-            Writer { dice, made: BTreeSet::new(), by_user, aliases: 0, with: Vec::new(), named: Vec::new() };
+        let made = BTreeSet::from_iter(weighed.then_some("no caps"));
+        let mut writer = Writer { dice, made, by_user, aliases: 0, with: Vec::new(), named: Vec::new() };
         let depth = 1 + writer.dice.below(3) as u32;
         let source = writer.private(depth);
         let unit = source.unit.clone();
