@@ -7,9 +7,7 @@
 //! | `history` | entry by entry |
 //! | `verify` | whether the ledger is intact |
 //! | `reopen` | lets a dataset be charged again after a failure |
-//! | `bar` | a budget as a bar |
 
-mod bar;
 mod create;
 mod history;
 mod reopen;
