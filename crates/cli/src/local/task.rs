@@ -122,7 +122,7 @@ fn show(arguments: &Show) -> Result<()> {
     let text = match arguments.format {
         Format::Json => serde_json::to_string(&task)? + "\n",
         Format::Toml => to_toml(&task),
-        Format::Table => format!("{}\n", text_table(&["task", ""], facts(&task)?.into_iter().map(Vec::from))),
+        Format::Table => format!("{}\n", text_table(&["task", ""], facts(&task).into_iter().map(Vec::from))),
     };
     Ok(print(&text)?)
 }
