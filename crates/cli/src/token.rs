@@ -4,25 +4,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::Guarantee;
+use reticent_server::tokens::caps::written;
 use reticent_server::tokens::{Caps, Token};
 use reticent_server::{Role, Tokens};
-use reticent_sql::settings::words::guarantee;
-use serde_json::json;
 
 use crate::exit::usage;
 use crate::output::{Format, csv, json_lines, print, say, text_table};
 use crate::serve::own_directory;
 
-/// The arguments of `reticent token`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `reticent token`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Create a token and show it, once
     Create(Create),
     /// Show the owner's token of a running service that has no other tokens yet
@@ -51,7 +43,7 @@ Examples:
   reticent token create till-7 --role source
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams"
 )]
-struct Create {
+pub struct Create {
     /// Name of its holder, as the ledger will record it
     name: String,
     /// owner, analyst, source or viewer
@@ -76,14 +68,14 @@ Examples:
   export RETICENT_TOKEN=$(reticent token owner)
   curl -H \"Authorization: Bearer $(reticent token owner)\" http://127.0.0.1:8080/v1/streams"
 )]
-struct Owner {
+pub struct Owner {
     #[command(flatten)]
     place: Place,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reticent token list --format json")]
-struct List {
+pub struct List {
     #[command(flatten)]
     place: Place,
     /// How to print the result
@@ -93,7 +85,7 @@ struct List {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "A running service notices at once. Example:\n  reticent token revoke till-7")]
-struct Revoke {
+pub struct Revoke {
     /// Whose it is
     name: String,
     #[command(flatten)]
@@ -113,12 +105,15 @@ impl Place {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match &arguments.command {
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
-            let caps = caps.collect::<Result<Caps>>()?;
+            let cap = |text: &String| -> Result<_> {
+                let (dataset, cap) = written(text)?;
+                Ok((dataset, cap.confirmed(create.allow_large_epsilon)?))
+            };
+            let caps = create.caps.iter().map(cap).collect::<Result<Caps>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
@@ -142,18 +137,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str, allow_large_epsilon: bool) -> Result<(String, Guarantee)> {
-    let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
-    let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
-    let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
-        (Some(rho), _) => guarantee(None, None, Some(rho)),
-        (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
-        (None, None) => guarantee(Some(limit), None, None),
-    };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?.confirmed(allow_large_epsilon)?))
-}
-
 fn listed(tokens: &[Token], format: Format) -> String {
     let caps = |token: &Token| {
         token.caps.iter().map(|(dataset, cap)| format!("{dataset}: {cap}")).collect::<Vec<_>>().join("; ")
@@ -166,11 +149,6 @@ fn listed(tokens: &[Token], format: Format) -> String {
     match format {
         Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
         Format::Csv => csv(&header.join(","), tokens.iter().map(row)),
-        Format::Json => json_lines(tokens.iter().map(|token| {
-            let Token { id, name, role, caps, created, revoked } = token;
-            let caps: serde_json::Map<_, _> =
-                caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
-            json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
-        })),
+        Format::Json => json_lines(tokens.iter().map(Token::to_json)),
     }
 }

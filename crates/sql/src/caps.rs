@@ -31,7 +31,7 @@ pub(crate) fn bounded(resolved: &Resolved, unit: &Unit, options: &Options) -> Re
     let grouped = !resolved.keys.is_empty();
     let by = |groups, rows| Ok(Bounded::By(UnitContribution::new(options.adjacency, grouped, groups, rows)?));
     let Unit::Column(unit) = unit else {
-        return Ok(Bounded::By(UnitContribution::each_row(options.adjacency, grouped)?));
+        return Ok(Bounded::By(UnitContribution::each_row(options.adjacency, grouped)));
     };
     let known = resolved.measured.rows.rows_per_unit();
     let statistics = &resolved.measured.statistics;

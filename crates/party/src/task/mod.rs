@@ -9,7 +9,7 @@
 pub mod draft;
 mod toml;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -100,6 +100,16 @@ pub struct Cell {
     pub step: Rational,
 }
 
+impl Cell {
+    /// A number of steps in words: exact if a step is worth 1.
+    pub fn in_units(&self, steps: i64) -> String {
+        match self.step.to_f64() {
+            1.0 => steps.to_string(),
+            step => format!("{:.3}", steps as f64 * step),
+        }
+    }
+}
+
 impl Task {
     /// Reads a task file.
     ///
@@ -129,7 +139,7 @@ impl Task {
         members(&draft.parties)?;
         for_everybody(&draft)?;
         let mut task = Self { draft, protocol, epsilon, adjacency, cells, hash: sha256([]) };
-        task.plan()?;
+        task.new_plan()?;
         task.hash = task.canonical();
         Ok(task)
     }
@@ -150,10 +160,11 @@ impl Task {
     }
 
     /// The protocol and its noise.
-    ///
-    /// # Errors
-    /// If ε, bound, sensitivity and the number of parties are incompatible; never for a validated task.
-    pub fn plan(&self) -> Result<Plan> {
+    pub fn plan(&self) -> Plan {
+        self.new_plan().expect("`Task::new` made the same plan")
+    }
+
+    fn new_plan(&self) -> Result<Plan> {
         let parties = u32::try_from(self.draft.parties.len()).expect("there are at most 256");
         let Draft { bound, sensitivity, .. } = self.draft;
         Ok(Plan::new(self.protocol, parties, self.cells.len(), bound, sensitivity, &self.epsilon)?)
@@ -209,24 +220,9 @@ impl Task {
         &self.draft.sql
     }
 
-    /// The columns' clamping bounds, as in a policy.
-    pub fn bounds(&self) -> &BTreeMap<String, String> {
-        &self.draft.bounds
-    }
-
-    /// The columns' public keys, as in a policy.
-    pub fn keys(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.draft.keys
-    }
-
-    /// How many of a unit's rows count.
-    pub fn max_rows(&self) -> Option<u64> {
-        self.draft.max_rows
-    }
-
-    /// In how many groups a unit counts.
-    pub fn max_groups(&self) -> Option<u64> {
-        self.draft.max_groups
+    /// The task as it was written.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
     }
 
     /// The largest absolute value of each party's number, in steps.

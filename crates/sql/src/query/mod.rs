@@ -206,25 +206,21 @@ impl Query {
     }
 
     /// What will be released, how, and at what cost.
-    ///
-    /// # Errors
-    /// If the half-width of an error bar cannot be computed: the noise was accepted when the query was prepared, but
-    /// its half-widths are computed here.
-    pub fn summary(&self) -> Result<Summary> {
+    pub fn summary(&self) -> Summary {
         self.summary_of(&self.design, NOTHING_FOUND, Vec::new())
     }
 
-    fn summary_of(&self, design: &Design, found: &Found, limits: Vec<ChosenLimit>) -> Result<Summary> {
+    fn summary_of(&self, design: &Design, found: &Found, limits: Vec<ChosenLimit>) -> Summary {
         let search = self.search.as_ref();
         let has_bounds =
             |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
-        let mut split = release::explain::shares(design, has_bounds)?;
+        let mut split = release::explain::shares(design, has_bounds);
         split.extend(search.iter().flat_map(|search| search.shares()));
         split.extend(self.weighing.iter().flat_map(|weighed| weighed.weights.shares()));
         // The threshold of weighed rows is known once their limits are.
         let deciding = design.deciding().filter(|_| !design.weighed || !limits.is_empty());
         let (max_groups, max_rows) = self.caps().map(|caps| (caps.groups, caps.rows)).unzip();
-        Ok(Summary {
+        Summary {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
             adjacency: self.options.adjacency.to_string(),
@@ -234,7 +230,7 @@ impl Query {
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: half_widths(deciding, self.has_unbarred(), design.weighed),
-        })
+        }
     }
 
     /// How much one unit may contribute.
@@ -328,7 +324,7 @@ impl Query {
                 }
             }
         }
-        self.answer_of(&released, self.summary_of(&design, &found, limits)?)
+        self.answer_of(&released, self.summary_of(&design, &found, limits))
     }
 
     /// Releases the bounds that are to be found.

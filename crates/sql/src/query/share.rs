@@ -52,7 +52,7 @@ pub(super) fn design(
         let grid = match (&asked.range, search, statistic.ranged()) {
             (None, ..) => None,
             (Some(Range::Public(bounds)), ..) => Some(Grid::new(bounds)),
-            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
+            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)),
             (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
         let grid = if touched.weights().is_some() { grid.map(|grid| grid.coarsened(WEIGHED_STEPS)) } else { grid };

@@ -79,15 +79,14 @@ impl Weighed {
             Additive::Ends(_, grid) => (grid.upper() - grid.lower()) as f64,
             _ => 1.0,
         };
-        let widest = |is: &dyn Fn(&Additive) -> bool| -> Result<f64> {
+        let widest = |is: &dyn Fn(&Additive) -> bool| {
             let parts = design.additive.iter().filter(|paid| is(&paid.part));
-            let of =
-                |paid: &Paid| Ok(design.half_width(paid, 1)? as f64 / range(&paid.part) / f64::from(1 << WEIGHT_BITS));
-            parts.map(of).collect::<Result<Vec<_>>>().map(|all| all.into_iter().fold(0.0, f64::max))
+            let of = |paid: &Paid| design.half_width(paid, 1) as f64 / range(&paid.part) / f64::from(1 << WEIGHT_BITS);
+            parts.map(of).fold(0.0, f64::max)
         };
         let totals = self.totals(design).half_width_per_cap()?;
-        let (rows, units) = (widest(&counts_rows)?, widest(&|part| *part == Additive::Units)?);
-        Ok(PerCap { rows, units, values: widest(&|part| matches!(part, Additive::Ends(..)))?, totals })
+        let (rows, units) = (widest(&counts_rows), widest(&|part| *part == Additive::Units));
+        Ok(PerCap { rows, units, values: widest(&|part| matches!(part, Additive::Ends(..))), totals })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The noise.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
@@ -72,7 +73,7 @@ pub fn draw(
     }
 
     let number = groups.groups.len();
-    let bars = Bars::of_design(design, correction.as_ref(), 1)?;
+    let bars = Bars::of_design(design, correction.as_ref(), 1);
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -99,7 +100,7 @@ pub fn draw(
     }
     let mut jointly = BTreeMap::new();
     for &together in together {
-        let bars = Bars::of_design(design, correction.as_ref(), together as u64)?;
+        let bars = Bars::of_design(design, correction.as_ref(), together as u64);
         jointly.insert(together, bars.all(&additive, number));
     }
     Ok(Released { keys: groups.keys, groups: number, columns, jointly, correction })
@@ -241,27 +242,28 @@ struct Bars<'design> {
 
 impl<'design> Bars<'design> {
     /// With the noise of the design, where this many values must hold at once.
-    fn of_design(design: &'design Design, correction: Option<&'design Correction>, values: u64) -> Result<Self> {
+    fn of_design(design: &'design Design, correction: Option<&'design Correction>, values: u64) -> Self {
         // In whole rows; numbers are rounded by up to half of one.
         let in_rows = |half_width: u64| if design.weighed { (half_width >> WEIGHT_BITS) + 2 } else { half_width };
-        let of_one = |paid: &Paid, together: u64| Ok(in_rows(design.half_width(paid, together)?));
-        let of_two = |paid: &Paid, together: u64| Ok(in_rows(design.half_width_of_two(paid, together)?));
-        Self::new(design, correction, of_one, of_two, values)
+        let of_one = |paid: &Paid, together: u64| Ok(in_rows(design.half_width(paid, together)));
+        let of_two = |paid: &Paid, together: u64| Ok(in_rows(design.half_width_of_two(paid, together)));
+        let Ok(bars): Result<Self, Infallible> = Self::new(design, correction, of_one, of_two, values);
+        bars
     }
 
     /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
-    fn new(
+    fn new<E>(
         design: &'design Design,
         correction: Option<&'design Correction>,
-        of_one: impl Fn(&Paid, u64) -> Result<u64>,
-        of_two: impl Fn(&Paid, u64) -> Result<u64>,
+        of_one: impl Fn(&Paid, u64) -> Result<u64, E>,
+        of_two: impl Fn(&Paid, u64) -> Result<u64, E>,
         values: u64,
-    ) -> Result<Self> {
+    ) -> Result<Self, E> {
         let half_widths = design.additive.iter().map(|paid| {
             let of = |together: u64| of_one(paid, values * together);
             Ok([of(1)?, of(2)?, of(3)?, of(4)?])
         });
-        let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
+        let half_widths = half_widths.collect::<Result<Vec<_>, E>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
             Additive::Ends(..) | Additive::Presence(_) => {
                 let of = |together: u64| of_two(paid, values * together);
@@ -269,7 +271,7 @@ impl<'design> Bars<'design> {
             }
             _ => Ok([0; 3]),
         });
-        let of_two = of_two.collect::<Result<Vec<_>>>()?;
+        let of_two = of_two.collect::<Result<Vec<_>, E>>()?;
         Ok(Self { design, correction, half_widths, of_two })
     }
 
