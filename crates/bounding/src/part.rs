@@ -140,7 +140,7 @@ impl Part {
     pub(crate) fn into_groups(mut self, memory: &Memory) -> Result<Groups> {
         self.totals.resize(self.keys.len())?;
         let all = self.plan.layout.keys == 0 || self.keys.are_public();
-        let shown: Vec<bool> = self.totals.rows().iter().map(|&rows| all || rows > 0).collect();
+        let shown: Vec<bool> = self.totals.occupied().map(|occupied| all || occupied).collect();
         let groups = shown.iter().filter(|&&shown| shown).count();
         // No one else reserves memory for the result: there must be room for it, and for what is made from it.
         // Each group also has its two counts.

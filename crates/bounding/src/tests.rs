@@ -507,6 +507,27 @@ fn weighed_units_count_in_a_limited_number_of_groups() {
     assert_ne!(floors, groups(2, Some(4)).1);
 }
 
+/// A unit with more than 2^16 rows, each of which weighs nothing, is still in its group: if it were not, the group's number
+/// of units would jump from 0 to 2 when a second unit joins.
+#[test]
+fn a_group_of_weightless_rows_is_there() {
+    let row = |unit: i64, floor: i64| (Some(unit), None, Some(floor), Some(1.0), None);
+    let many: Vec<Row> = (0..(1 << 16) + 1).map(|_| row(1, 7)).collect();
+    let units = |rows: &[Row]| {
+        let layout = Layout { unit: true, keys: 2, measures: Vec::new() };
+        let job = Job { schema: schema(Named::Integer), layout, caps: None, keys: None, choice: key(1) };
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(rows, Named::Integer)).unwrap();
+        let caps = WeightCaps { rows: 1, values: 1, groups: 1 };
+        let found = bounding.weigh(vec![worker], None).unwrap().finish(caps, caps).unwrap();
+        found.groups.groups.iter().map(|group| (group.units, group.rows)).collect::<Vec<_>>()
+    };
+    assert_eq!(units(&many), [(1 << 16, 0)]);
+    let both: Vec<Row> = many.into_iter().chain([row(2, 7)]).collect();
+    assert_eq!(units(&both), [(2 << 16, 1 << 16)]);
+}
+
 #[test]
 fn bins_of_activity_are_powers_of_two() {
     let bins: Vec<usize> = [1, 2, 3, 4, 5, 8, 9, u64::MAX].into_iter().map(crate::Activity::bin).collect();

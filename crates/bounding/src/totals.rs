@@ -104,9 +104,11 @@ impl Totals {
         Ok(())
     }
 
-    /// The number of rows of each group.
-    pub fn rows(&self) -> &[u64] {
-        &self.rows
+    /// Whether each group has a unit. The rows of a unit with very many of them may weigh nothing, but its presence does
+    /// not: whether its group is there must not depend on whether another unit has rows in it.
+    pub fn occupied(&self) -> impl Iterator<Item = bool> {
+        let units = self.units.iter().copied().chain(std::iter::repeat(0));
+        self.rows.iter().zip(units).map(|(&rows, units)| rows > 0 || units > 0)
     }
 
     /// The measurements; complete only for groups that are shown.
