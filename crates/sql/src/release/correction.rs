@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use reticent::Permit;
-use reticent::exact::Rational;
 use reticent::mechanism::{Batch, Part};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::{Ends, Grid};
@@ -15,13 +14,11 @@ use super::draw::numbers;
 use super::weights::{Chosen, counts_rows};
 use crate::error::Result;
 
-/// The level at which the totals hold.
-const LEVEL: &str = "0.999";
+/// Noise is within this many standard deviations with probability 98 %: a single Laplace noise is beyond with probability
+/// e^(−3√2) = 0.014, and the more noises there are in a sum, the lighter its tails.
+const FAR: f64 = 3.0;
 /// What units have beyond a cap is extrapolated if no more than this share of them exceed it.
 const HALF: f64 = 0.5;
-/// A sum of noises is within this many standard deviations at that level: a single Laplace noise is beyond with
-/// probability e^(−5√2) < 0.001, and the more there are, the lighter the tails of their sum.
-const FIVE: f64 = 5.0;
 
 /// The totals that a design needs, over all groups, with larger weight caps than those of the answer.
 ///
@@ -40,7 +37,7 @@ pub struct Totals {
     adjacency: Adjacency,
 }
 
-/// Released totals: for each part, one or two numbers and their half-width.
+/// Released totals: for each part, one or two numbers.
 #[derive(Debug, Clone)]
 pub struct ReleasedTotals {
     of: Vec<usize>,
@@ -48,15 +45,21 @@ pub struct ReleasedTotals {
     /// Empty if all groups are released.
     small: Vec<Total>,
     /// For each part that counts, the weight that units have beyond the larger cap, if each has twice as much as it counts
-    /// for.
-    beyond: Vec<Total>,
+    /// for; `None` if there is no telling.
+    beyond: Vec<Option<Total>>,
 }
 
-/// A total of a part, and how far off each of its numbers may be.
+/// A total of a part, and the variance of the noise on each of its numbers.
 #[derive(Debug, Clone, PartialEq)]
 struct Total {
     numbers: Vec<i64>,
-    half_width: f64,
+    variance: f64,
+}
+
+impl Total {
+    fn half_width(&self) -> f64 {
+        FAR * self.variance.sqrt()
+    }
 }
 
 /// How numbers of groups are corrected.
@@ -122,7 +125,7 @@ impl Totals {
             Additive::Ends(_, grid) => (grid.upper() - grid.lower()) as f64,
             _ => 1.0,
         };
-        Ok(batch.half_width(place, &LEVEL.parse()?)? as f64 / width / f64::from(1 << WEIGHT_BITS))
+        Ok(FAR * batch.noise(place).variance().sqrt() / width / f64::from(1 << WEIGHT_BITS))
     }
 
     /// The noise on the totals: first those with the larger caps.
@@ -177,11 +180,8 @@ impl Totals {
             vec![i64::try_from(units).unwrap_or(i64::MAX)]
         };
         let released = batch.release(exact.chain(self.counted().map(exceeding)).collect(), permit)?.into_value();
-        let level: Rational = LEVEL.parse()?;
-        let with_bar = |(place, numbers): (usize, Vec<i64>)| -> Result<Total> {
-            Ok(Total { numbers, half_width: batch.half_width(place, &level)? as f64 })
-        };
-        let mut large = released.into_iter().enumerate().map(with_bar).collect::<Result<Vec<_>>>()?;
+        let with_noise = |(place, numbers)| Total { numbers, variance: batch.noise(place).variance() };
+        let mut large: Vec<Total> = released.into_iter().enumerate().map(with_noise).collect();
         let mut small = large.split_off(self.parts.len());
         let exceeding = small.split_off(small.len() - self.counted().count());
         let weight = |(part, units): (&Additive, Total)| {
@@ -190,8 +190,7 @@ impl Totals {
             let all = chosen.units[usize::from(*part == Additive::Units)];
             // Where most units exceed the cap, or nobody can tell, there is no telling what they have beyond it.
             let is_tail = all.is_some_and(|all| units.numbers[0] as f64 <= HALF * all);
-            let half_width = if is_tail { weight + 2.0 * units.half_width * each } else { f64::INFINITY };
-            Total { numbers: vec![weight as i64], half_width }
+            is_tail.then(|| Total { numbers: vec![weight as i64], variance: units.variance * each * each })
         };
         let beyond = self.counted().zip(exceeding).map(weight).collect();
         Ok(ReleasedTotals { of: self.of.clone(), large, small, beyond })
@@ -215,25 +214,24 @@ impl ReleasedTotals {
     pub fn correction(&self, design: &Design, noisy: &[Vec<i64>]) -> Correction {
         let mut correction = Correction::default();
         let mut beyond = self.beyond.iter();
-        let mut all_of = |large: &Total| {
+        let mut ratio = |small: &Total, large: &Total| {
             let beyond = beyond.next().expect("one for each part that counts");
-            let number = large.numbers[0].saturating_add(beyond.numbers[0]);
-            (Total { numbers: vec![number], half_width: large.half_width + beyond.half_width }, large.clone())
+            Ratio::of(small, large, beyond.as_ref())
         };
         for (index, (&place, large)) in self.of.iter().zip(&self.large).enumerate() {
             let part = &design.additive[place].part;
             let of_groups = || {
                 let numbers = total(part, &noisy[place]);
                 let each = noisy[place].len() / numbers.len().max(1);
-                Total { numbers, half_width: FIVE * (each as f64 * design.variance(&design.additive[place])).sqrt() }
+                Total { numbers, variance: each as f64 * design.variance(&design.additive[place]) }
             };
             let small = self.small.get(index).cloned().unwrap_or_else(of_groups);
             match part {
-                Additive::Units => correction.units = Some(Ratio::of(&small, &all_of(large))),
+                Additive::Units => correction.units = Some(ratio(&small, large)),
                 Additive::Ends(_, grid) => {
                     correction.means.insert(place, Shift::of(grid, &small, large));
                 }
-                _ => correction.rows = Some(Ratio::of(&small, &all_of(large))),
+                _ => correction.rows = Some(ratio(&small, large)),
             }
         }
         correction
@@ -263,13 +261,18 @@ impl Correction {
 }
 
 impl Ratio {
-    /// From the total with the smaller caps, and what all units have: the estimate, and the part that is certain.
-    fn of(small: &Total, (all, counted): &(Total, Total)) -> Self {
-        let (number, off) = (small.numbers[0] as f64, small.half_width);
-        let low = ((counted.numbers[0] as f64 - counted.half_width) / (number + off)).max(1.0);
-        let most = all.numbers[0] as f64 + all.half_width;
+    /// From the totals with smaller and larger caps, and what units have beyond the latter, if that can be told.
+    fn of(small: &Total, large: &Total, beyond: Option<&Total>) -> Self {
+        let (number, off) = (small.numbers[0] as f64, small.half_width());
+        let counted = large.numbers[0] as f64;
+        let low = ((counted - large.half_width()) / (number + off)).max(1.0);
+        // As far as it is more than noise.
+        let rest = beyond.map_or(0.0, |beyond| (beyond.numbers[0] as f64 - beyond.half_width()).max(0.0));
+        let most = beyond.map_or(f64::INFINITY, |beyond| {
+            counted + 2.0 * beyond.numbers[0] as f64 + FAR * (large.variance + 4.0 * beyond.variance).sqrt()
+        });
         let high = if number > off { (most / (number - off)).max(low) } else { f64::INFINITY };
-        let factor = if number > 0.0 { (all.numbers[0] as f64 / number).clamp(low, high) } else { low };
+        let factor = if number > 0.0 { ((counted + rest) / number).clamp(low, high) } else { low };
         Self { factor, low, high }
     }
 
@@ -286,7 +289,7 @@ impl Shift {
     fn of(grid: &Grid, small: &Total, large: &Total) -> Self {
         let mean = |total: &Total| {
             let ends = Ends { above_lower: total.numbers[0], below_upper: total.numbers[1] };
-            (ends.mean(grid), ends.mean_half_width(grid, total.half_width as u64))
+            (ends.mean(grid), ends.mean_half_width(grid, total.half_width() as u64))
         };
         let ((small, of_small), (large, of_large)) = (mean(small), mean(large));
         Self { by: large - small, half_width: of_small + of_large }
@@ -305,13 +308,13 @@ impl Shift {
 mod tests {
     use super::*;
 
-    fn total(numbers: &[i64], half_width: f64) -> Total {
-        Total { numbers: numbers.to_vec(), half_width }
+    fn total(numbers: &[i64], deviation: f64) -> Total {
+        Total { numbers: numbers.to_vec(), variance: deviation * deviation }
     }
 
     #[test]
     fn counts_are_covered_if_no_group_lost_more_than_twice_the_average() {
-        let ratio = Ratio::of(&total(&[800], 0.0), &(total(&[1000], 0.0), total(&[1000], 0.0)));
+        let ratio = Ratio::of(&total(&[800], 0.0), &total(&[1000], 0.0), Some(&total(&[0], 0.0)));
         assert_eq!(ratio, Ratio { factor: 1.25, low: 1.25, high: 1.25 });
         let (value, half_width) = ratio.of_count(80.0, 0.0);
         // Between nothing left out, 80, and twice the average, 80 + 2·20.
@@ -325,9 +328,11 @@ mod tests {
     #[test]
     fn where_the_totals_are_noise_nothing_is_claimed() {
         let of = |small: i64| {
-            Ratio::of(&total(&[small], 30.0), &(total(&[25], 60.0), total(&[25], 60.0))).of_count(3.0, 5.0)
+            Ratio::of(&total(&[small], 30.0), &total(&[25], 60.0), Some(&total(&[0], 1.0))).of_count(3.0, 5.0)
         };
         assert_eq!((of(10).1, of(-10).0), (f64::INFINITY, 3.0));
+        let untold = Ratio::of(&total(&[800], 0.0), &total(&[1000], 0.0), None);
+        assert_eq!(untold.of_count(80.0, 1.0), (100.0, f64::INFINITY));
     }
 
     #[test]

@@ -18,8 +18,8 @@ const FOR_ACTIVITY: u64 = 5;
 /// own noise hides what is left out.
 fn for_correction(groups: Option<u64>) -> u64 {
     match groups {
-        Some(..8) => 20,
-        Some(8..64) => 10,
+        Some(..64) => 20,
+        Some(64..256) => 10,
         Some(_) | None => 5,
     }
 }
@@ -33,9 +33,11 @@ const EQUAL_ENOUGH: f64 = 0.8;
 /// Noise on a mean that matters little, as a share of the range.
 const LITTLE: f64 = 0.01;
 /// Most groups are smaller than the average one, so noise counts for more than it would if all were alike.
-const SKEW: f64 = 2.0;
+const SKEW: f64 = 3.0;
 /// Noise of this many standard deviations is not taken for units.
 const DOUBT: f64 = 2.0;
+/// Means are compared with those that have a cap up to this many times as large: beyond, noise would hide the difference.
+const WIDER: u64 = 16;
 /// In the totals by which an answer is corrected, no larger share of units exceeds the cap: what they have beyond it is
 /// extrapolated.
 const FEW: f64 = 0.25;
@@ -50,7 +52,7 @@ const FEW: f64 = 0.25;
 /// For counts, the error of a group with cap C is what is left out of it and noise that grows with C. Raising C by 1
 /// restores one row for every unit with more than C rows, and adds h to the half-width of each of G groups, where h is the
 /// half-width for C = 1. So C is about right where h·G units have more rows (\[AKMV19\]): the smallest power of two that,
-/// as far as noise lets one tell, no more than 2·h·G units exceed. For means it is not the number of rows that matters but
+/// as far as noise lets one tell, no more than 3·h·G units exceed. For means it is not the number of rows that matters but
 /// the ratio of weight to noise, W(C)/C = Σ min(n/C, 1), which falls as C grows: the largest C that keeps four fifths of
 /// it, or with which noise moves the mean of an average group by less than a hundredth of the range, because larger
 /// weights are closer to the mean over rows. If keys come from the data, G is not known: the largest number of groups that
@@ -152,7 +154,7 @@ impl Weights {
             histogram.as_ref().map_or(1, cap).min(most)
         };
         let totalling = |histogram: &Option<Histogram>| {
-            let few = |histogram: &Histogram| (SKEW * per_cap.totals).min(FEW * sum(&histogram.units));
+            let few = |histogram: &Histogram| per_cap.totals.min(FEW * sum(&histogram.units));
             histogram.as_ref().map_or(1, |histogram| histogram.exceeded_by(few(histogram), 0.0)).min(most)
         };
         let caps = WeightCaps {
@@ -163,7 +165,7 @@ impl Weights {
         let wide = totalling(&rows);
         let overall = WeightCaps {
             rows: wide.max(caps.rows),
-            values: wide.max(caps.values),
+            values: wide.min(WIDER * caps.values).max(caps.values),
             groups: totalling(&groups).max(caps.groups),
         };
         let units = [&rows, &groups].map(|histogram| histogram.as_ref().and_then(Histogram::known));
@@ -316,7 +318,7 @@ mod tests {
         assert!(caps.is_sorted() && caps[0] >= 16 && caps[3] <= 1 << 14 && caps[0] < caps[3], "{caps:?}");
         let many = chosen(&table, Some(1000), "1");
         assert!(many.caps.values <= 16 && many.caps.values < many.caps.rows, "{many:?}");
-        assert!(many.overall.rows > many.caps.rows && many.overall.values == many.overall.rows, "{many:?}");
+        assert!(many.overall.rows > many.caps.rows && many.overall.values > many.caps.values, "{many:?}");
         // The number of groups is guessed from the most active units.
         let unknown = chosen(&table, None, "1");
         assert!((64..=512).contains(&unknown.caps.rows), "{unknown:?}");
