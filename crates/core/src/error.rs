@@ -57,7 +57,7 @@ pub enum Error {
 
     /// Two guarantees of different kinds cannot be added without a conversion.
     #[error(
-        "{left} and {right} are promises of different kinds; convert one of them first (a pure epsilon into rho, or rho into epsilon and delta)"
+        "{left} and {right} are guarantees of different kinds; convert one of them first (a pure epsilon into rho, or rho into epsilon and delta)"
     )]
     KindsDiffer {
         /// The first guarantee.
@@ -76,14 +76,14 @@ pub enum Error {
     },
 
     /// A counter was asked for more steps than its horizon.
-    #[error("the horizon of {horizon} steps is reached; start a new stream, with a charge of its own, to go on")]
+    #[error("the horizon of {horizon} steps is reached; to continue, start a new stream, which is charged separately")]
     HorizonReached {
         /// The counter's horizon, in steps.
         horizon: u64,
     },
 
     /// A saved state is older than one known to exist: continuing from it would release the same steps twice.
-    #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; go on from the newest state")]
+    #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; resume from the newest state")]
     StaleState {
         /// The state's epoch.
         found: u64,
@@ -97,7 +97,7 @@ pub enum Error {
 
     /// An attempt to save a counter whose memory must not be seen twice.
     #[error(
-        "a {counter} counter cannot be saved: a state that is saved again and again is a state that is seized again and again, and two of them differ by the values that came in between; keep its releases, and after a stop start a new counter on top of the last one"
+        "a {counter} counter cannot be saved: each saved state could be seized, and two states differ by the values counted in between. Keep the releases, and after a restart start a new counter from the last one"
     )]
     CannotBeSaved {
         /// The counter's name.

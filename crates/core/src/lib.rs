@@ -19,7 +19,7 @@
 //!
 //! # Data flow
 //! raw rows → bounded → exact integer statistic → mechanism → [`Release`] (a value, its error bar, its guarantee) or a
-//! refusal. Noise is drawn only with a [`Permit`], which a ledger issues for a durable charge.
+//! refusal. A [`Release`] is made only with a [`Permit`], which a ledger issues for a durable charge.
 //!
 //! | module | holds |
 //! |---|---|
@@ -31,7 +31,7 @@
 //! | [`local`] | what a person's own device sends: randomised answers, tasks, reports, and estimates from many reports |
 //! | [`multiparty`] | what parties send to each other: plans, noise shares, masks, transcripts, views |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
-//! | [`permit`] | [`Permit`]: no noise without a charge |
+//! | [`permit`] | [`Permit`]: no release without a charge |
 //! | [`ledger`] | the interface to a budget keeper: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`numeric`] | tails, intervals and laws of sums: the numbers behind statements |

@@ -27,7 +27,7 @@ fn what_is_promised_and_assumed_is_said_first() {
     }
 }
 
-/// A guarantee that promises next to nothing must be confirmed, and is then reported as such.
+/// A guarantee that gives almost no protection must be confirmed, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
@@ -36,7 +36,7 @@ fn a_large_epsilon_must_be_confirmed() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("at most 10, or confirmed with --allow-large-epsilon"));
     let said = text(&count_with("- --horizon 8 --epsilon 1000", b"1\n").stderr);
-    assert!(said.contains("but ε = 1000 promises next to nothing"), "{said}");
+    assert!(said.contains("but ε = 1000 gives almost no protection"), "{said}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn mistakes_are_named_before_anything_is_charged() {
     assert_eq!(desk.charges(), []);
 }
 
-/// An epsilon that promises next to nothing must be confirmed, wherever it is given, and is then reported as such.
+/// An epsilon that gives almost no protection must be confirmed, wherever it is given, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let desk = Desk::with_visits("large");
@@ -131,7 +131,7 @@ fn a_large_epsilon_must_be_confirmed() {
     assert_eq!(ask(count, "--epsilon 10 --rho 1").status.code(), Some(2), "the control: one or the other");
     assert_eq!(ask(count, "--epsilon 10 --no-ledger").status.code(), Some(0));
     let dry = |epsilon: &str| text(&ask(count, &format!("{epsilon} --dry-run")).stdout);
-    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 promises next to nothing"));
+    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 gives almost no protection"));
     assert!(!dry("--epsilon 10").contains("next to nothing"));
 }
 

@@ -129,7 +129,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     assert!(said.contains("ε = 10") && said.contains("of ε = 20"), "{said}");
 }
 
-/// The table is a pipe with nothing but a header in it: reading a row would wait for ever.
+/// The table is a pipe with nothing but a header in it: reading a row would wait forever.
 #[test]
 fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     let folder = directory("pipe");

@@ -54,7 +54,7 @@ fn what_means_nothing_is_refused_by_its_name() {
     assert!(refused(&format!("{base}horizn=3")).contains("unknown field"));
 }
 
-/// What promises next to nothing says so.
+/// What gives almost no protection says so.
 #[test]
 fn a_large_epsilon_is_not_called_protection() {
     let words = |epsilon: &str| {
@@ -63,7 +63,7 @@ fn a_large_epsilon_is_not_called_protection() {
     };
     assert_eq!(words("10"), "whether any one event happened is protected");
     assert!(
-        words("1000").starts_with("whether any one event happened is protected; but ε = 1000 promises next to nothing")
+        words("1000").starts_with("whether any one event happened is protected; but ε = 1000 gives almost no protection")
     );
 }
 

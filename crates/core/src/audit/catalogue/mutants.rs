@@ -45,10 +45,10 @@ pub const SUBJECTS: &[Subject] = &[
         audit: groups_forgotten,
     },
     Subject {
-        name: "mutant-gaussian-textbook",
-        summary: "Gaussian noise with variance ln(1/δ)/ε²",
+        name: "mutant-gaussian-half-variance",
+        summary: "Gaussian noise with variance ln(1/δ)/ε², which drops the factor 2",
         is_exact: true,
-        audit: textbook_gaussian,
+        audit: half_variance,
     },
     Subject {
         name: "mutant-top-one-way",
@@ -261,7 +261,7 @@ fn groups_forgotten(audit: &Audit<'_>) -> Result<Report> {
     audit.exactly(audit.pure(), &[batch_pair(&[batch.noise(0), batch.noise(1)])])
 }
 
-fn textbook_gaussian(audit: &Audit<'_>) -> Result<Report> {
+fn half_variance(audit: &Audit<'_>) -> Result<Report> {
     let variance = libm::log(1.0 / audit.request.delta.to_f64()) / audit.request.epsilon.to_f64().powi(2);
     let noise = DiscreteGaussian::with_sigma_squared(&Rational::try_from(variance)?)?;
     audit.exactly(audit.approx(), &[gaussian_pair(&noise)?])

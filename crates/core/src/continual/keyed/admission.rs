@@ -9,7 +9,7 @@ use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::Guarantee;
 
 /// When a key found in the data is released: from the first step at which its noisy sum reaches a threshold, and then
-/// for ever.
+/// forever.
 ///
 /// A key that only one person has must not appear: its mere presence would reveal the person. Nor may the time
 /// at which a key appears reveal when its first event came.

@@ -90,7 +90,7 @@ fn auto() -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memoisation {
-    /// The first response is repeated for ever, even if the answer changes. All reports together are ε-differentially
+    /// The first response is repeated forever, even if the answer changes. All reports together are ε-differentially
     /// private. A device may report as often as it likes, so reports are not people.
     First,
     /// Each answer is randomised once, and its response is repeated whenever the same answer is given again, until as

@@ -9,7 +9,7 @@ const MOST_CHOICES: usize = 10_000_000;
 pub(in crate::local) const MOST_ANSWERS: u64 = 1_000_000;
 pub(in crate::local) const LONGEST_LIFETIME: &str = "at most a million times epsilon";
 pub(in crate::local) const LIFETIME_OF_FIRST: &str =
-    "epsilon itself, or left out, when the first response is repeated for ever";
+    "epsilon itself, or left out, when the first response is repeated forever";
 
 /// The checks common to both readers.
 pub(in crate::local) fn check(question: &str, choices: Option<&[String]>, minimum_batch: u64) -> Result<()> {
