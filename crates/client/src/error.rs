@@ -54,13 +54,20 @@ pub enum Error {
     Input(String),
 
     /// Sending failed after some lines were acknowledged.
-    #[error("after {acknowledged} lines, which were acknowledged; those after were not: {error}")]
+    #[error("{}{error}", acknowledged(*.acknowledged))]
     Partly {
         /// How many lines were acknowledged.
         acknowledged: u64,
         /// Why the next ones were not.
         error: Box<Error>,
     },
+}
+
+fn acknowledged(lines: u64) -> String {
+    match lines {
+        1 => "1 line was acknowledged, the rest were not: ".into(),
+        lines => format!("{lines} lines were acknowledged, the rest were not: "),
+    }
 }
 
 /// `Result` with this crate's [`Error`](enum@Error).
@@ -89,8 +96,7 @@ impl Explained for Error {
             Self::Refused { message, .. } => message.clone(),
             Self::Keys { path, reason } => message!(["keys"], " {path}: {reason}"),
             Self::Partly { acknowledged, error } => {
-                let mut message =
-                    message!("after {acknowledged} lines, which were acknowledged; those after were not: ");
+                let mut message: Message = self::acknowledged(*acknowledged).into();
                 message.extend(error.message());
                 message
             }

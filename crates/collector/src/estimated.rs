@@ -34,7 +34,7 @@ pub fn not_people(task: &Task) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "devices may report more than once (memoisation = {}{lifetime}), so reports are not people; for one report \
+        "devices may report more than once (memoisation = {}{lifetime}), so the number of reports is not the number of people; for one report \
          each, leave memoisation and lifetime-epsilon out of the task",
         memoisation.name()
     ))

@@ -97,7 +97,7 @@ impl Payer {
     pub fn new(settings: &Settings, file: Option<&Path>, tell: Tell) -> Result<Self> {
         let subject = Subject::new(settings.dataset.as_deref(), file).map_err(|error| match error {
             Error::FileName(file) => {
-                Error::Request(message!("{file} has no name in Unicode; name the dataset with ", ["dataset"]))
+                Error::Request(message!("the path {file} is not valid Unicode; name the dataset with ", ["dataset"]))
             }
             error => error,
         })?;
@@ -272,10 +272,7 @@ impl Session {
                 (self.tell)(&Notice::AnsweredBefore { request: charge.request });
                 Ok(text)
             }
-            Answered::Never => {
-                (self.tell)(&Notice::Unfinished { request: charge.request });
-                Err(Error::Unfinished.into())
-            }
+            Answered::Never => Err(Error::Unfinished.into()),
         }
     }
 
@@ -314,13 +311,13 @@ fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[Path
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
     Err(Error::Request(match own == Some(name) {
         true => message!(
-            "{name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave ",
+            "{name} has its own budget ({budget}) in this ledger; leave ",
             ["dataset"],
-            " out (a saved counter of other data cannot go on with it)"
+            " out so that it is charged (a saved counter of other data cannot be resumed with this file)"
         ),
         false => format!(
-            "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about {name} by itself, \
-             under its own name"
+            "{name} has a budget of {budget} in this ledger, but this would be charged to {dataset}; query {name} separately, \
+             under its own dataset"
         )
         .into(),
     }))
@@ -358,7 +355,7 @@ fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, files: &
     let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
     let why = match budget {
         Budget::Limit(_) => format!("has a budget of {budget}"),
-        Budget::Unlimited => "was asked about as a private table before".into(),
+        Budget::Unlimited => "was queried as a private table before".into(),
     };
     Err(Error::Request(message!(
         "{file} is given as public, but {name}, which it belongs to, {why} in the ledger {location}; give it as ",
@@ -389,7 +386,7 @@ pub fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
 
 fn must_be_charged(dataset: &str, budget: &Budget, Place { location, .. }: &Place) -> Error {
     Error::Request(message!(
-        "{dataset} has a budget of {budget} in the ledger {location}, and everything about it is charged; leave ",
+        "{dataset} has a budget of {budget} in the ledger {location}, so every release must be charged; leave ",
         ["no-ledger"],
         " out"
     ))

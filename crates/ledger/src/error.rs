@@ -50,7 +50,7 @@ pub enum Error {
 
     /// The charge's unit differs from the dataset's.
     #[error(
-        "the budget of {dataset} protects the unit {registered}, but this protects {asked}; the two cannot be added up"
+        "the budget of {dataset} is for the privacy unit {registered}, but this release is for {asked}; the two cannot be composed"
     )]
     OtherUnit {
         /// The dataset.
@@ -63,7 +63,7 @@ pub enum Error {
 
     /// The charge's adjacency differs from the dataset's.
     #[error(
-        "the budget of {dataset} holds under adjacency {registered}, but this holds under {asked}; the two cannot be added up"
+        "the budget of {dataset} is for the adjacency {registered}, but this release is for {asked}; the two cannot be composed"
     )]
     OtherAdjacency {
         /// The dataset.
@@ -100,7 +100,7 @@ pub enum Error {
     },
 
     /// The request id was used for a different request.
-    #[error("request {request} of {dataset} was a different one (entry {entry}); a new request needs a new id")]
+    #[error("request id {request} of {dataset} was already used for a different request (entry {entry}); a new request needs a new id")]
     OtherRequest {
         /// The dataset.
         dataset: String,
@@ -172,7 +172,7 @@ pub enum Error {
     FileName(String),
 
     /// There is no ledger at this location.
-    #[error("there is no ledger {0}; `reticent ledger create` makes one")]
+    #[error("there is no ledger {0}; `reticent ledger create` creates one")]
     Missing(String),
 
     /// Not a ledger, or a ledger of a later version.
@@ -184,7 +184,7 @@ pub enum Error {
     Damaged(String),
 
     /// The ledger is older than its anchor, or a different one; or the anchor is missing.
-    #[error("the ledger does not continue the anchor: {0}")]
+    #[error("the ledger does not match its anchor: {0}")]
     NotAnchored(String),
 
     /// The ledger's file, or the log beside it, is no longer the one that was opened. Nothing was charged.
@@ -240,6 +240,7 @@ impl Explained for Error {
             | Self::OtherAdjacency { .. }
             | Self::OtherRequest { .. }
             | Self::StreamStarted { .. } => Class::Conflict,
+            Self::Unfinished => Class::Unfinished,
             Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
             | Self::Unusable { .. }
@@ -250,8 +251,7 @@ impl Explained for Error {
             | Self::NotALedger(_) => Class::Request,
             Self::Own(_, error) => error.class(),
             Self::Core(error) => error.class(),
-            Self::Unfinished
-            | Self::Damaged(_)
+            Self::Damaged(_)
             | Self::NotAnchored(_)
             | Self::Replaced(_)
             | Self::Older(_)

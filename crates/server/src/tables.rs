@@ -246,7 +246,7 @@ impl Registered {
             tracing::warn!("{error}");
             let name = &self.name;
             let message =
-                format!("the table {name} cannot be opened, as it could when the service started; its owner must check its files");
+                format!("the table {name} can no longer be opened; its owner should check the files");
             Error::Conflict(message)
         })?;
         let place = self.place_now();

@@ -126,7 +126,7 @@ fn a_saved_counter_is_not_overwritten() {
     let before = fs::read(&save).expect("saved");
     let output = fresh(&save, "--horizon 9", b"1\n");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("exists already; go on from it with --resume"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("already exists; continue it with --resume"), "{}", text(&output.stderr));
     assert_eq!(fs::read(&save).expect("saved"), before);
 }
 

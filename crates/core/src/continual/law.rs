@@ -78,11 +78,9 @@ pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
     match guarantee {
         Guarantee::Zcdp(rho) => Ok(rho.clone()),
         Guarantee::Approx(epsilon, delta) => Rho::within(epsilon, delta),
-        Guarantee::Pure(_) => Err(Error::parameter(
-            "guarantee",
-            guarantee,
-            "given as rho, or as epsilon and delta, for a counter with Gaussian noise",
-        )),
+        Guarantee::Pure(_) => {
+            Err(Error::invalid("rho", "counters with Gaussian noise need rho, or epsilon and delta"))
+        }
     }
 }
 

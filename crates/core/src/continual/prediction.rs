@@ -141,8 +141,7 @@ fn prediction(strategy: AnyStrategy, steps: u64) -> Result<Prediction> {
     })
 }
 
-/// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where a
-/// bound is proved in the notes.
+/// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where [`bounds::lower_bound_pure`] proves a bound.
 fn lower_bounds(stream: &Stream, guarantees: &[Guarantee], steps: u64) -> Vec<LowerBound> {
     let bound = |guarantee: &Guarantee| {
         let (rho, implied) = match guarantee {

@@ -225,7 +225,7 @@ impl Plan {
     /// ```
     pub fn loss_against(&self, colluders: u32) -> Result<Epsilon> {
         if colluders >= self.parties {
-            let allowed = "less than the number of parties: where all collude there is nobody left to protect";
+            let allowed = "less than the number of parties: if all parties collude, no rows are left to protect";
             return Err(Error::parameter("number of colluders", colluders, allowed));
         }
         if colluders <= self.protocol.colluders(self.parties) {

@@ -83,22 +83,21 @@ impl Cost {
         match self.trust {
             Trust::Curator => "You trust one server with every row, now and for as long as it keeps them.".into(),
             Trust::PanPrivate => {
-                "You trust one server while it counts; whoever seizes its memory once, even unnoticed, \
-                                  learns no more than ε allows."
+                "You trust one server while it counts; an attacker who seizes its memory once, even unnoticed, learns no more than ε allows."
                     .into()
             }
             Trust::Masked { colluders: 0 } => {
-                "You trust each party with its own rows, and that no party tells anybody what it knows.".into()
+                "You trust each party with its own rows, and that no parties collude.".into()
             }
             Trust::Masked { colluders: 1 } if others > 1 => {
-                "You trust each party with its own rows, and that at most one party tells what it knows.".into()
+                "You trust each party with its own rows, and that at most one party colludes with an observer.".into()
             }
             Trust::Masked { colluders } if u64::from(colluders) >= others => {
                 "You trust each party with its own rows and nobody else; masks gain nothing over broadcast.".into()
             }
             Trust::Masked { colluders } => {
                 format!(
-                    "You trust each party with its own rows, and that at most {colluders} of the {} pool what they know.",
+                    "You trust each party with its own rows, and that at most {colluders} of the {} collude.",
                     self.parties
                 )
             }

@@ -27,7 +27,7 @@ impl Tokens {
     pub fn reserve(&self, token: &Token, dataset: &str, request: &str, cost: &Guarantee) -> Result<Reservation> {
         let Some(cap) = token.caps.get(dataset) else {
             let message =
-                format!("the token {} has no cap for {dataset}; the owner can create one that has", token.name);
+                format!("the token {} has no cap for {dataset}; ask the owner for a token with one", token.name);
             return Err(Error::Forbidden(message));
         };
         let broken = || Error::Machine("the record of a token's spending was changed by hand".into());

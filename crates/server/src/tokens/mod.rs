@@ -30,7 +30,7 @@ use secret::Secret;
 const FILE: &str = "tokens.sqlite";
 /// The file that records that there were tokens.
 const MEMORY: &str = "tokens.made";
-const REMEMBERED: &[u8] = b"Tokens were made here. Without tokens.sqlite the service does not start.\n";
+const REMEMBERED: &[u8] = b"Tokens have been created here. Without tokens.sqlite the service does not start.\n";
 /// Longest name, in bytes; the ledger records it as the caller.
 const LONGEST_NAME: usize = 64;
 /// The commands write while the service reads.
@@ -96,7 +96,7 @@ impl Tokens {
         let lost = || {
             let (path, memory) = (path.display(), memory.display());
             Error::asked(format!(
-                "there were tokens, but {path} has none; restore it. Only to replace all tokens with new ones, remove {memory}"
+                "there were tokens, but {path} has none; restore it. To discard all tokens and start over, remove {memory}"
             ))
         };
         let had = memory.exists();
@@ -187,7 +187,7 @@ impl Tokens {
         )?;
         if inserted == 0 {
             let message = format!(
-                "there already is a token {name}; names cannot be reused, so that the ledger stays unambiguous"
+                "there is already a token {name}; names cannot be reused, so that the ledger stays unambiguous"
             );
             return Err(Error::field("name", message));
         }

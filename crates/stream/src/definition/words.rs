@@ -24,7 +24,7 @@ impl Definition {
 
     fn protected_words(&self) -> String {
         let who = match self.stream.unit() {
-            Unit::Steps(count) => format!("any one's at most {count} events"),
+            Unit::Steps(count) => format!("any person's events (at most {count})"),
             Unit::Event => "any one event".into(),
             Unit::Step => {
                 return format!("everything in any one step of {} is protected; its sum is clamped", self.step);

@@ -77,8 +77,8 @@ const MARGIN: f64 = 1.0 + 1e-8;
 
 impl Admission {
     /// The caveat for the error bars of admitted keys.
-    pub const SELECTED: &str = "a key is shown from the first step at which its noisy sum reaches a threshold, so a key near the threshold \
-                                appears only if its noise was high: the level holds for each key before that selection";
+    pub const SELECTED: &str = "a key appears once its noisy sum reaches a threshold, so sums just above it tend to be too high; the \
+                                level holds before this selection";
 
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
     pub const KINDS: &[CounterKind] =
@@ -91,9 +91,9 @@ impl Admission {
     /// If the guarantee is of another kind, δ is below 10^−300, or the unit is a whole step.
     pub fn new(stream: &Stream, guarantee: &Guarantee) -> Result<(Self, Guarantee)> {
         let Guarantee::Approx(epsilon, delta) = guarantee else {
-            let allowed =
-                "given as epsilon and delta when keys are not known in advance: a key may show with probability delta";
-            return Err(Error::parameter("guarantee", guarantee, allowed));
+            let problem =
+                "keys that are not known in advance need epsilon and delta: a key may appear with probability delta";
+            return Err(Error::invalid("delta", problem));
         };
         let down = delta.value().to_f64_down();
         if down < 1e-300 {
@@ -118,7 +118,7 @@ impl Admission {
     /// If the noise is not a sum of discrete Laplace draws.
     pub fn threshold(&self, step: u64, shape: Shape<'_>) -> Result<i128> {
         let Shape::Sum { law, terms } = shape else {
-            return Err(Error::parameter("noise", "of another shape", "a sum of discrete Laplace draws"));
+            return Err(Error::invalid("noise", "keys are admitted only with noise that is a sum of discrete Laplace draws"));
         };
         let log_steps = match self.horizon {
             Horizon::Steps(steps) => libm::log(steps as f64),

@@ -92,8 +92,8 @@ impl<S: Strategy> KeyedPlan<S> {
 }
 
 fn check_made_for(fits: bool) -> Result<()> {
-    let allowed = "one for the given stream and guarantee";
-    if fits { Ok(()) } else { Err(Error::parameter("strategy", "one for something else", allowed)) }
+    let problem = "the strategy does not match the plan's stream and guarantee";
+    if fits { Ok(()) } else { Err(Error::invalid("strategy", problem)) }
 }
 
 impl<S> KeyedPlan<S> {

@@ -47,7 +47,7 @@ impl Mechanism {
             Error::parameter(
                 "mechanism",
                 name,
-                "one that fits the domain; auto is resolved by whoever publishes the task",
+                "one that fits the domain; the publisher of the task resolves auto",
             )
         };
         let limit =
