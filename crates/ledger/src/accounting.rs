@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent::ledger::{Accounting, Answered, Charge, Ended, Interrupted, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, Receipt, ReleaseOutcome, Releases, RunResult};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::{Permit, message};
 
@@ -49,7 +49,7 @@ pub struct Request {
 /// # Example
 /// ```
 /// use reticent_ledger::accounting::{Payer, Request, Settings};
-/// use reticent::ledger::Ended;
+/// use reticent::ledger::RunResult;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let file = folder.path().join("people.csv");
 /// # std::fs::write(&file, "age\n34\n").unwrap();
@@ -62,7 +62,7 @@ pub struct Request {
 ///     adjacency: "add-remove".parse()?,
 ///     guarantee: reticent::privacy::Guarantee::Pure("1".parse()?),
 /// };
-/// let text = payer.release(request, |permit| Ended::Released("draw noise with the permit".into()))?;
+/// let text = payer.release(request, |permit| RunResult::Released("draw noise with the permit".into()))?;
 /// # assert!(text.starts_with("draw"));
 /// # Ok::<(), reticent_ledger::Error>(())
 /// ```
@@ -159,7 +159,7 @@ impl Payer {
     pub fn remembered(&self) -> Result<Option<String>> {
         let Self::Charged(session) = self else { return Ok(None) };
         let Some(request) = &session.request else { return Ok(None) };
-        Ok(session.ledger.request(session.subject.name(), request)?.map(|charge| charge.description))
+        Ok(session.ledger.request(session.subject.name(), request)?.map(|(charge, _)| charge.description))
     }
 
     /// Gives the dataset a limit, unless it has that limit already.
@@ -199,8 +199,8 @@ impl Payer {
     ///
     /// # Errors
     /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
-    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
-        self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
+    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> RunResult) -> Result<String> {
+        self.release_with(OnInterruption::Abandon, asked, |permit| Ok(compute(permit)))
     }
 
     /// [`Payer::release`] for a computation that cannot fail because of the rows: if it was interrupted, it is run again
@@ -213,19 +213,19 @@ impl Payer {
         asked: Request,
         compute: impl FnOnce(Permit) -> Result<String, E>,
     ) -> Result<String, E> {
-        self.release_unless(Interrupted::IsComputed, asked, |permit| compute(permit).map(Ended::Released))
+        self.release_with(OnInterruption::Recompute, asked, |permit| compute(permit).map(RunResult::Released))
     }
 
-    fn release_unless<E: From<Error>>(
+    fn release_with<E: From<Error>>(
         &self,
-        interrupted: Interrupted,
+        on_interruption: OnInterruption,
         asked: Request,
-        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+        compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<String, E> {
         match self {
-            Self::Charged(session) => session.release(interrupted, asked, compute),
+            Self::Charged(session) => session.release(on_interruption, asked, compute),
             Self::Unaccounted(tell) => {
-                let (Ended::Released(text) | Ended::Failed(text)) = compute(unaccounted(*tell)?)?;
+                let (RunResult::Released(text) | RunResult::Failed(text)) = compute(unaccounted(*tell)?)?;
                 Ok(text)
             }
         }
@@ -243,15 +243,15 @@ impl Payer {
 impl Session {
     fn release<E: From<Error>>(
         &self,
-        interrupted: Interrupted,
+        on_interruption: OnInterruption,
         asked: Request,
-        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+        compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<String, E> {
         let charge = self.prepare(asked, Releases::Once)?;
         let unfinished =
-            interrupted == Interrupted::IsComputed && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
+            on_interruption == OnInterruption::Recompute && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
         let mut suspended = None;
-        let computed = |permit: Permit| -> Result<Ended, E> {
+        let computed = |permit: Permit| -> Result<RunResult, E> {
             let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
             if unfinished {
                 (self.tell)(&Notice::Unfinished { request: charge.request.clone() });
@@ -259,20 +259,20 @@ impl Session {
                 self.tell(&receipt, "charged");
             }
             let ended = compute(permit)?;
-            suspended = matches!(ended, Ended::Failed(_)).then_some(receipt);
+            suspended = matches!(ended, RunResult::Failed(_)).then_some(receipt);
             Ok(ended)
         };
-        let answered = self.ledger.release(&charge, interrupted, computed)?;
+        let answered = self.ledger.release(&charge, on_interruption, computed)?;
         if let Some(Receipt { dataset, entry, .. }) = suspended {
             (self.tell)(&Notice::Suspended { dataset, entry });
         }
         match answered {
-            Answered::Now(text) => Ok(text),
-            Answered::Before(text) => {
+            ReleaseOutcome::Fresh(text) => Ok(text),
+            ReleaseOutcome::Replayed(text) => {
                 (self.tell)(&Notice::AnsweredBefore { request: charge.request });
                 Ok(text)
             }
-            Answered::Never => Err(Error::Unfinished.into()),
+            ReleaseOutcome::Unfinished => Err(Error::Unfinished.into()),
         }
     }
 

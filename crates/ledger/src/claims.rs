@@ -130,7 +130,7 @@ mod tests {
     use reticent::error::Explained;
     use std::fs;
 
-    use reticent::ledger::{Charge, Ledger, Releases};
+    use reticent::ledger::{Charge, Keeper, Releases};
     use reticent::privacy::{Adjacency, Guarantee};
 
     use super::*;

@@ -135,6 +135,15 @@ pub enum Error {
         entry: u64,
     },
 
+    /// The ledger does not have a charge that it should have.
+    #[error("the ledger has no charge {request} of {dataset}; was it charged to another ledger?")]
+    NotCharged {
+        /// The dataset.
+        dataset: String,
+        /// The request id.
+        request: String,
+    },
+
     /// A name, id or text that cannot be stored.
     #[error("{what} is {value}, but it must be {allowed}")]
     Unusable {
@@ -243,6 +252,7 @@ impl Explained for Error {
             Self::Unfinished => Class::Unfinished,
             Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
+            | Self::NotCharged { .. }
             | Self::Unusable { .. }
             | Self::Request(_)
             | Self::File { .. }

@@ -239,14 +239,8 @@ impl Own for House<'_> {
     }
 
     fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>> {
-        let failure = match self.statistic.exact(self.party.task, secret) {
-            Ok(statistic) => return Ok(statistic),
-            Err(failure) => failure,
-        };
-        if let Accounting::Charged(receipt) = &self.charged {
-            self.party.ledger.fail(receipt, &failure)?;
-        }
-        Err(Error::Statistic(failure))
+        let exact = || self.statistic.exact(self.party.task, secret);
+        self.party.ledger.compute(&self.charged, exact)?.map_err(Error::Statistic)
     }
 
     fn keep(&mut self, transcript: &Transcript) -> Result<()> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Charged, Ledger, Receipt};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
@@ -216,10 +216,10 @@ pub struct Capped {
     pub caller: Caller,
 }
 
-impl Ledger for Capped {
+impl Keeper for Capped {
     type Error = Error;
 
-    fn charge(&self, charge: &Charge) -> Result<Charged> {
+    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome> {
         let App { ledger, tokens, charging, .. } = &*self.app;
         let token = match (&self.caller.token, self.caller.role) {
             (Some(token), Role::Analyst) => token,
@@ -247,8 +247,8 @@ impl Ledger for Capped {
         Ok(self.app.ledger.fail(receipt, failure)?)
     }
 
-    fn resume(&self, receipt: &Receipt) -> Result<Permit> {
-        Ok(self.app.ledger.resume(receipt)?)
+    fn permit(&self, receipt: &Receipt) -> Result<Permit> {
+        Ok(self.app.ledger.permit(receipt)?)
     }
 }
 

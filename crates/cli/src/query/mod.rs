@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use reticent::ledger::Ended;
+use reticent::ledger::RunResult;
 use reticent_ledger::accounting::{Request, refuse_public};
 use reticent_ledger::files::shared;
 use reticent_ledger::hash::Hash;
@@ -83,8 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let query = query.with_engine(engine);
     let text = account.release(request, |mut permit| match query.outcome(&mut permit) {
         // An interrupt depends on the user, not on the rows.
-        outcome @ Outcome::Failed if !interrupt.was_called() => Ended::Failed(outcome.to_text()),
-        outcome => Ended::Released(outcome.to_text()),
+        outcome @ Outcome::Failed if !interrupt.was_called() => RunResult::Failed(outcome.to_text()),
+        outcome => RunResult::Released(outcome.to_text()),
     })?;
     let outcome = Outcome::from_text(&text)
         .ok_or_else(|| anyhow!("the ledger's record for this request is not the answer to a query"))?;

@@ -17,7 +17,7 @@ use std::io::BufReader;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use reticent::ledger::Ended;
+use reticent::ledger::RunResult;
 use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
@@ -60,8 +60,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let released = subsample.release(&mut permit, || bar.inc(1));
         bar.finish_and_clear();
         match released {
-            Ok(kept) => Ended::Released(kept.to_text()),
-            Err(_) => Ended::Failed(Kept::Failed.to_text()),
+            Ok(kept) => RunResult::Released(kept.to_text()),
+            Err(_) => RunResult::Failed(Kept::Failed.to_text()),
         }
     })?;
     show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())

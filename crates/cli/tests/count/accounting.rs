@@ -173,7 +173,7 @@ fn the_same_request_costs_once_and_says_the_same() {
 /// A count that was charged and interrupted is completed when the request is repeated; nothing is charged twice.
 #[test]
 fn an_interrupted_request_is_counted_when_it_is_asked_again() {
-    use reticent::ledger::Ledger as _;
+    use reticent::ledger::Keeper as _;
     let (first, second) = (directory("uninterrupted"), directory("interrupted"));
     let (whole, place, file) = (ledger_with(&first, "1"), ledger_with(&second, "1"), second.join("visits.txt"));
     fs::write(&file, "1\n0\n1\n").expect("written");

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Ledger, Releases};
+use reticent::ledger::{Charge, Keeper, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;
 use reticent_party::{Error, Reason, Result, State, Statistic, Task};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger, UNFINISHED};
+use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::algebra::Limits;
@@ -167,7 +167,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let (ledger, whose, id) = (Arc::clone(&app.ledger), dataset.clone(), request.clone());
     let before = app.blocking(move || Ok(ledger.request(&whose, &id)?)).await?;
     // A repeated request uses the clock of its charge.
-    let before = before.and_then(|before| clock::remembered(&description, &before.description));
+    let before = before.and_then(|before| clock::remembered(&description, &before.0.description));
     let charge = Charge::new(dataset, request, query.guarantee().clone())
         .caller(&caller.name)
         .description(before.unwrap_or(description))
@@ -175,17 +175,17 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let query = query.with_engine(app.runs.engine());
     let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
     let run = move || {
-        capped.release(&paid, Interrupted::StaysOpen, |mut permit| -> Result<Ended> {
+        capped.release(&paid, OnInterruption::Abandon, |mut permit| -> Result<RunResult> {
             let outcome = query.outcome(&mut permit);
             Ok(match outcome {
-                Outcome::Failed => Ended::Failed(outcome.to_text()),
-                Outcome::Answer(_) | Outcome::TooLarge => Ended::Released(outcome.to_text()),
+                Outcome::Failed => RunResult::Failed(outcome.to_text()),
+                Outcome::Answer(_) | Outcome::TooLarge => RunResult::Released(outcome.to_text()),
             })
         })
     };
     let text = match app.blocking(run).await? {
-        Answered::Now(text) | Answered::Before(text) => text,
-        Answered::Never => return Err(Error::Conflict(UNFINISHED.into())),
+        ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
+        ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
     let outcome = Outcome::from_text(&text).ok_or_else(|| {
         Error::Conflict("the ledger's stored release for this request is not the answer to a query".into())
