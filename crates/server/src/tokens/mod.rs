@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use reticent::privacy::Guarantee;
-use reticent_durable::{FileId, replace};
+use reticent_durable::{Failure, FileId, Form, Journal, Opening, SystemFiles, replace};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Error, Result};
@@ -33,11 +33,12 @@ const MEMORY: &str = "tokens.made";
 const REMEMBERED: &[u8] = b"Tokens have been created here. Without tokens.sqlite the service does not start.\n";
 /// Longest name, in bytes; the ledger records it as the caller.
 const LONGEST_NAME: usize = 64;
-/// The commands write while the service reads.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// "RtTk": SQLite's application id, which marks the file as ours.
+const FORM: Form = Form { application: 0x5274_546b, version: 1, schema: SCHEMA, journal: Journal::Log };
 
 const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS tokens (
+    CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         role TEXT NOT NULL,
@@ -46,7 +47,7 @@ const SCHEMA: &str = "
         created TEXT NOT NULL,
         revoked TEXT
     ) STRICT;
-    CREATE TABLE IF NOT EXISTS spent (
+    CREATE TABLE spent (
         number INTEGER PRIMARY KEY,
         token TEXT NOT NULL REFERENCES tokens (id),
         dataset TEXT NOT NULL,
@@ -106,18 +107,17 @@ impl Tokens {
         }
         let failed =
             |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
-        // Hashes and caps are readable only by the owner.
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(|error| failed(&error))?;
-        let connection = Connection::open(&path).map_err(|error| failed(&error))?;
-        connection.busy_timeout(PATIENCE).map_err(|error| failed(&error))?;
-        connection
-            .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
-            .and_then(|()| connection.execute_batch(SCHEMA))
-            .map_err(|error| failed(&error))?;
+        let unusable = |failure| match failure {
+            Failure::Foreign(_) => failed(&"it does not hold tokens, or is from another version"),
+            Failure::Damaged(_) => failed(&"it is damaged"),
+            Failure::Storage { reason, .. } => failed(&reason),
+        };
+        let opening = Opening { path: &path, files: &SystemFiles, form: FORM };
+        let mut connection = opening.connect_or_create().map_err(unusable)?;
+        // Earlier versions did not mark it.
+        opening.adopt(&mut connection, &["tokens", "spent"]).map_err(unusable)?;
+        opening.prepare(&mut connection).map_err(unusable)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(|error| failed(&error))?;
         let file = FileId::of(&path);
         let tokens = Self { connection: Mutex::new(connection), path: path.clone(), file, memory: memory.clone() };
         if tokens.any()? {
@@ -311,6 +311,27 @@ mod tests {
         std::fs::remove_file(at(MEMORY)).unwrap();
         drop((Tokens::open(folder.path()).unwrap(), tokens));
         assert!(at(MEMORY).exists());
+    }
+
+    /// A reservation is durable before the ledger is charged. On macOS this needs more than a plain fsync, which was not
+    /// asked for.
+    #[test]
+    fn what_is_spent_is_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let connection = tokens.connection().unwrap();
+        let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(["synchronous", "fullfsync", "checkpoint_fullfsync", "foreign_keys"].map(pragma), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn another_database_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE person (name TEXT)").unwrap();
+        let before = std::fs::read(&path).unwrap();
+        assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("does not hold tokens"));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
     #[test]
