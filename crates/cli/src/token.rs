@@ -117,9 +117,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
-            let caps = caps.collect::<Result<Caps>>()?;
-            let text = create.place.tokens()?.create(&create.name, role, &caps)?;
+            let caps = create.caps.iter().map(|text| cap(text)).collect::<Result<Caps>>()?;
+            let text = create.place.tokens()?.create(&create.name, role, &caps, create.allow_large_epsilon)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
         }
@@ -143,15 +142,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str, allow_large_epsilon: bool) -> Result<(String, Guarantee)> {
-    let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
-    let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
+fn cap(text: &str) -> Result<(String, Guarantee)> {
+    let wrong = |why: String| {
+        usage(format!("--cap {text}: {why}write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"))
+    };
+    let parts = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty());
+    let (dataset, limit) = parts.ok_or_else(|| wrong(String::new()))?;
     let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
         (Some(rho), _) => guarantee(None, None, Some(rho)),
         (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
         (None, None) => guarantee(Some(limit), None, None),
     };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?.confirmed(allow_large_epsilon)?))
+    Ok((dataset.to_owned(), limit.map_err(|error| wrong(format!("{error}; ")))?))
 }
 
 fn listed(tokens: &[Token], format: Format) -> String {

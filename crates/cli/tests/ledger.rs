@@ -180,7 +180,7 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
         ("create people --epsilon 11 --unit row", "confirmed with --allow-large-epsilon"),
         ("create people --epsilon 1 --unit Event", "write \"event\""),
-        ("create people --epsilon 1 --unit steps:3", "'3 lines', '3 events'"),
+        ("create people --epsilon 1 --unit events:3", "'3 lines', '3 events'"),
         ("create people --file people.csv --epsilon 1", "cannot be used with"),
         ("create --file people.csv --epsilon 1", "cannot read people.csv"),
     ] {

@@ -44,13 +44,13 @@ fn check_unit(unit: &str) -> Result<()> {
     if let Some(meant) = meant {
         return Err(Error::Request(message!(["unit"], " is {unit:?}, which no release uses; write {meant:?}")));
     }
-    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
+    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") || unit.starts_with("events:") {
         return Err(Error::Request(message!(
             ["unit"],
             " is {unit:?}, which no release uses; for `reticent count` write line (one line per step), event (time steps), '3 \
              lines', '3 events' (",
             ["unit"],
-            " steps:3), or 'step of 1h' (",
+            " events:3), or 'step of 1h' (",
             ["unit"],
             " step ",
             ["step"],
@@ -65,9 +65,16 @@ impl Dataset {
     /// count` for lines, and add-remove for other units.
     ///
     /// # Errors
-    /// If no release protects such a unit.
-    pub fn limited(name: String, limit: Guarantee, unit: String, adjacency: Option<Adjacency>) -> Result<Self> {
+    /// If no release protects such a unit, or if the limit gives almost no protection and is not confirmed.
+    pub fn limited(
+        name: String,
+        limit: Guarantee,
+        unit: String,
+        adjacency: Option<Adjacency>,
+        allow_large_epsilon: bool,
+    ) -> Result<Self> {
         check_unit(&unit)?;
+        let limit = limit.confirmed(allow_large_epsilon)?;
         let adjacency = adjacency.unwrap_or(match unit == "line" || unit.ends_with(" lines") {
             true => Adjacency::Replace,
             false => Adjacency::AddRemove,
@@ -157,6 +164,17 @@ fn resemblance(asked: &str, name: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The library asks, not only the command line.
+    #[test]
+    fn a_limit_that_protects_little_must_be_confirmed() {
+        let limited = |allow| {
+            let limit = Guarantee::Pure("1000".parse().unwrap());
+            Dataset::limited("staff".into(), limit, "row".into(), None, allow)
+        };
+        assert!(limited(false).unwrap_err().to_string().contains("`allow-large-epsilon`"));
+        assert_eq!(limited(true).unwrap().terms.unwrap().adjacency, Adjacency::AddRemove);
+    }
 
     #[test]
     fn names_are_words() {

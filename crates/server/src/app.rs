@@ -88,9 +88,9 @@ impl App {
         let ledger = Arc::new(ledger::open(config, directory)?);
         for dataset in &config.datasets {
             let adjacency = dataset.adjacency.as_deref().unwrap_or("add-remove").parse()?;
-            let terms = Terms { unit: dataset.unit.clone(), adjacency };
-            let budget = Budget::Limit(dataset.budget.total()?);
-            ledger.register(&Dataset { name: dataset.name.clone(), budget, terms: Some(terms) })?;
+            let (name, unit, limit) = (dataset.name.clone(), dataset.unit.clone(), dataset.budget.total()?);
+            let confirmed = dataset.budget.allow_large_epsilon;
+            ledger.register(&Dataset::limited(name, limit, unit, Some(adjacency), confirmed)?)?;
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
-    /// The privacy unit: event, step, or steps:N for a person with at most N events [default: step; event with --step
+    /// The privacy unit: event, step, or events:N for a person with at most N events [default: step; event with --step
     /// or --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,

@@ -116,18 +116,17 @@ fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
         ))
     })?;
     let adjacency = arguments.adjacency.as_deref().map(str::parse).transpose()?;
-    Ok(Some(Dataset::limited(name, limit, unit, adjacency)?))
+    Ok(Some(Dataset::limited(name, limit, unit, adjacency, arguments.allow_large_epsilon)?))
 }
 
 fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
     let Arguments { epsilon, delta, rho, .. } = arguments;
-    let limit = match (epsilon, delta, rho) {
+    Ok(Some(match (epsilon, delta, rho) {
         (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
         (Some(epsilon), None, _) => Guarantee::Pure(epsilon.parse()?),
         (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
         (None, _, None) => return Ok(None),
-    };
-    Ok(Some(limit.confirmed(arguments.allow_large_epsilon)?))
+    }))
 }
 
 fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) -> Result<Registration> {

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// curator, or pan-private: the contents of memory and disk are private, too [default: curator]
     #[arg(long)]
     mode: Option<String>,
-    /// The privacy unit: event, step or steps:N [default: event]
+    /// The privacy unit: event, step or events:N [default: event]
     #[arg(long)]
     unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace

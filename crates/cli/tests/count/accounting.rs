@@ -102,7 +102,7 @@ fn without_a_ledger_named_everything_is_added_up_by_path() {
     let detour = folder.join("../count-own/./visits.txt");
     assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit line, replace); there is no limit"));
     // Different terms are accounted for separately.
-    let apart = said(&file, "--unit steps:3");
+    let apart = said(&file, "--unit events:3");
     assert!(apart.contains("ε = 0.2 (unit line, replace); ε = 0.1 (unit 3 lines, replace)"), "{apart}");
     // A copy is another dataset, and so is an explicit name.
     let copy = folder.join("copy.txt");
@@ -274,11 +274,11 @@ fn units_that_mean_something_else_have_another_name() {
     for (more, unit) in [
         ("--column n --horizon 2".into(), "line"),
         ("--column n --horizon 2 --unit event --adjacency replace".into(), "line"),
-        ("--column n --horizon 2 --unit steps:2".into(), "2 lines"),
+        ("--column n --horizon 2 --unit events:2".into(), "2 lines"),
         ("--column n --horizon 2 --adjacency add-remove".into(), "part of a line"),
         (format!("--column n {time} --step 1d"), "event"),
         (format!("--column n {time} --step 1h"), "event"),
-        (format!("--column n {time} --step 1h --unit steps:2"), "2 events"),
+        (format!("--column n {time} --step 1h --unit events:2"), "2 events"),
         (format!("--column n {time} --step 1h --unit step --range 0..1"), "step of 1h"),
         (format!("--column n {time} --step 60m --unit step --range 0..1"), "step of 1h"),
         (format!("--column n {time} --step 1d --unit step --range 0..1"), "step of 1d"),

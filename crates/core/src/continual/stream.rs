@@ -20,7 +20,8 @@ pub enum Unit {
     /// Everything that happened in one step, which may become anything else within the range.
     Step,
     /// A person with at most this many events, in as many steps or fewer.
-    Steps(u64),
+    #[serde(rename = "steps")]
+    Events(u64),
 }
 
 impl fmt::Display for Unit {
@@ -28,7 +29,7 @@ impl fmt::Display for Unit {
         match self {
             Self::Event => formatter.write_str("event"),
             Self::Step => formatter.write_str("step"),
-            Self::Steps(count) => write!(formatter, "steps:{count}"),
+            Self::Events(count) => write!(formatter, "events:{count}"),
         }
     }
 }
@@ -37,11 +38,15 @@ impl FromStr for Unit {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let unknown = || Error::parameter("unit", text, "event, step, or steps:N for someone with at most N events");
+        let unknown = || Error::parameter("unit", text, "event, step, or events:N for someone with at most N events");
         match text {
             "event" => Ok(Self::Event),
             "step" => Ok(Self::Step),
-            _ => text.strip_prefix("steps:").and_then(|count| count.parse().ok()).map(Self::Steps).ok_or_else(unknown),
+            _ => {
+                // Definitions of earlier versions say steps:N.
+                let count = text.strip_prefix("events:").or_else(|| text.strip_prefix("steps:"));
+                count.and_then(|count| count.parse().ok()).map(Self::Events).ok_or_else(unknown)
+            }
         }
     }
 }
@@ -184,7 +189,7 @@ impl Stream {
     pub fn touched(&self) -> u64 {
         match self.definition.unit {
             Unit::Event | Unit::Step => 1,
-            Unit::Steps(count) => count,
+            Unit::Events(count) => count,
         }
     }
 
@@ -208,7 +213,7 @@ impl TryFrom<Definition> for Stream {
         if low > high {
             return Err(Error::parameter("range", format!("{low}..{high}"), "written with the smaller number first"));
         }
-        if unit == Unit::Steps(0) {
+        if unit == Unit::Events(0) {
             return Err(Error::parameter("unit", unit, "one with at least 1 event"));
         }
         if let Horizon::Steps(steps) = horizon
@@ -252,7 +257,7 @@ mod tests {
         assert_eq!(sizes(-1, 1), (1, 2, 2));
         assert_eq!(sizes(10, 15), (15, 5, 5));
         assert_eq!(sizes(i64::MIN, i64::MAX), (1 << 63, u64::MAX, u64::MAX));
-        assert_eq!(Stream::bits().with_unit(Unit::Steps(7)).unwrap().touched(), 7);
+        assert_eq!(Stream::bits().with_unit(Unit::Events(7)).unwrap().touched(), 7);
     }
 
     #[test]
@@ -260,14 +265,16 @@ mod tests {
         assert!(Stream::new(1, 0).is_err());
         assert!(Stream::new(0, 0).is_err());
         assert!(Stream::new(3, 3).unwrap().with_adjacency(Adjacency::Replace).is_err());
-        assert!(Stream::bits().with_unit(Unit::Steps(0)).is_err());
+        assert!(Stream::bits().with_unit(Unit::Events(0)).is_err());
         for steps in [0, LONGEST_HORIZON + 1] {
             assert!(Stream::bits().until(steps).is_err());
         }
         for text in ["", "user", "steps", "steps:", "steps:-1", "steps:x"] {
             assert!(text.parse::<Unit>().is_err());
         }
-        assert_eq!("steps:3".parse::<Unit>().unwrap(), Unit::Steps(3));
+        assert_eq!("steps:3".parse::<Unit>().unwrap(), Unit::Events(3), "the earlier spelling");
+        assert_eq!("events:3".parse::<Unit>().unwrap(), Unit::Events(3));
+        assert_eq!(serde_json::to_string(&Unit::Events(3)).unwrap(), "{\"steps\":3}", "as in saved counters");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub struct StreamDefinition {
     rho: Option<Number>,
     /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     allow_large_epsilon: Option<bool>,
-    /// The privacy unit: `event`, `step` or `steps:N`.
+    /// The privacy unit: `event`, `step` or `events:N`.
     unit: Option<String>,
     /// `add-remove` or `replace`.
     adjacency: Option<String>,

@@ -111,7 +111,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Tokens::open(folder.path()).unwrap();
         let tokens = open();
-        let text = tokens.create("ada", Role::Analyst, &Caps::from([("staff".to_owned(), pure("1"))])).unwrap();
+        let text = tokens.create("ada", Role::Analyst, &Caps::from([("staff".to_owned(), pure("1"))]), false).unwrap();
         let ada = tokens.holder(&text).unwrap().unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();

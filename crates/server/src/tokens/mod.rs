@@ -163,9 +163,13 @@ impl Tokens {
     /// Creates a token, durably. The returned text is to be shown once, and is not stored.
     ///
     /// # Errors
-    /// If the name is invalid or taken, if caps and role do not match, or if there is no randomness.
-    pub fn create(&self, name: &str, role: Role, caps: &Caps) -> Result<String> {
+    /// If the name is invalid or taken, if caps and role do not match, if a cap gives almost no protection and is not
+    /// confirmed, or if there is no randomness.
+    pub fn create(&self, name: &str, role: Role, caps: &Caps, allow_large_epsilon: bool) -> Result<String> {
         check_name(name)?;
+        for cap in caps.values() {
+            cap.clone().confirmed(allow_large_epsilon)?;
+        }
         match (role, caps.is_empty()) {
             (Role::Analyst, true) => {
                 let message =
@@ -275,8 +279,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
         assert!(!tokens.any().unwrap());
-        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
-        let other = tokens.create("till", Role::Source, &Caps::new()).unwrap();
+        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
+        let other = tokens.create("till", Role::Source, &Caps::new(), false).unwrap();
         assert_eq!(tokens.holder(&text).unwrap().unwrap().name, "ada");
         assert_eq!(tokens.holder(&other).unwrap().unwrap().role, Role::Source);
         // The id of one with the secret of the other, and one wrong digit.
@@ -288,7 +292,7 @@ mod tests {
         tokens.revoke("ada").unwrap();
         assert_eq!(tokens.holder(&text).unwrap(), None);
         assert!(tokens.revoke("ada").is_err() && tokens.any().unwrap());
-        assert!(tokens.create("ada", Role::Owner, &Caps::new()).is_err(), "a name is used once");
+        assert!(tokens.create("ada", Role::Owner, &Caps::new(), false).is_err(), "a name is used once");
     }
 
     #[test]
@@ -297,7 +301,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let tokens = Tokens::open(folder.path()).unwrap();
         drop(Tokens::open(folder.path()).unwrap());
-        tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
         std::fs::rename(at(FILE), at("aside")).unwrap();
         assert!(matches!(tokens.any(), Err(Error::Machine(_))), "it is gone");
         assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
@@ -338,7 +342,7 @@ mod tests {
     fn no_token_lies_in_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
-        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
         let (_, secret) = text.rsplit_once('_').unwrap();
         let holds = |needle: &[u8]| {
             let files =
@@ -354,10 +358,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
         let caps = Caps::from([("staff".to_owned(), Guarantee::Pure("1".parse().unwrap()))]);
-        assert!(tokens.create("ada", Role::Analyst, &Caps::new()).is_err());
-        assert!(tokens.create("ada", Role::Viewer, &caps).is_err());
-        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new()).is_err());
-        tokens.create("ada", Role::Analyst, &caps).unwrap();
-        assert_eq!(tokens.list().unwrap()[0].caps, caps);
+        assert!(tokens.create("ada", Role::Analyst, &Caps::new(), false).is_err());
+        assert!(tokens.create("ada", Role::Viewer, &caps, false).is_err());
+        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new(), false).is_err());
+        let large = Caps::from([("staff".to_owned(), Guarantee::Pure("1000".parse().unwrap()))]);
+        let error = tokens.create("ada", Role::Analyst, &large, false).unwrap_err().to_string();
+        assert!(error.contains("confirmed with"), "{error}");
+        tokens.create("alan", Role::Analyst, &large, true).unwrap();
+        tokens.create("ada", Role::Analyst, &caps, false).unwrap();
+        assert!(tokens.list().unwrap().iter().any(|token| token.caps == caps));
     }
 }

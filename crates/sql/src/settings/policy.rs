@@ -44,7 +44,8 @@ pub struct Budget {
     delta: Option<Number>,
     rho: Option<Number>,
     #[serde(default)]
-    allow_large_epsilon: bool,
+    /// Confirms an ε above 10 or a δ above 0.001, which give almost no protection.
+    pub allow_large_epsilon: bool,
 }
 
 /// A text, to be exact, or a TOML number.

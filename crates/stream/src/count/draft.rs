@@ -22,7 +22,7 @@ pub struct Draft {
     pub rho: Option<String>,
     /// Confirms an ε or a δ that protects next to nothing.
     pub allow_large_epsilon: bool,
-    /// The privacy unit: `event`, `step` or `steps:N`.
+    /// The privacy unit: `event`, `step` or `events:N`.
     pub unit: Option<String>,
     /// `add-remove` or `replace`.
     pub adjacency: Option<String>,

@@ -101,13 +101,13 @@ impl Definition {
                 return format!("step of {}{offset}", times::display_length(length));
             }
             (Some(_), _) => ("event", "events"),
-            (None, Unit::Event | Unit::Steps(_)) if stream.adjacency() == Adjacency::AddRemove => {
+            (None, Unit::Event | Unit::Events(_)) if stream.adjacency() == Adjacency::AddRemove => {
                 ("part of a line", "parts of lines")
             }
             (None, _) => ("line", "lines"),
         };
         match stream.unit() {
-            Unit::Steps(count) => format!("{count} {many}"),
+            Unit::Events(count) => format!("{count} {many}"),
             Unit::Event | Unit::Step => one.into(),
         }
     }
@@ -116,12 +116,12 @@ impl Definition {
     pub fn assumption(&self, stream: &Stream) -> String {
         let (unit, replace) = (stream.unit(), stream.adjacency() == Adjacency::Replace);
         let event = match unit {
-            Unit::Steps(count) => format!("any person's events (at most {count})"),
+            Unit::Events(count) => format!("any person's events (at most {count})"),
             Unit::Event | Unit::Step => "any one event".into(),
         };
         // With keys, a line's content includes its key.
         let lines = |and_key: &str, and_keys: &str| match unit {
-            Unit::Steps(count) => format!(
+            Unit::Events(count) => format!(
                 "each line is a step: its arrival is public; the contents of any person's lines (at most {count}){and_keys} are protected"
             ),
             Unit::Event | Unit::Step => {

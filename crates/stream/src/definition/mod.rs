@@ -67,7 +67,7 @@ pub enum Keys {
 /// | `horizon` | the number of steps; required in pan-private mode | no end |
 /// | `epsilon`, `delta`, `rho` | the guarantee of all releases together; `delta` is dropped, and not charged, if `auto` needs none | – |
 /// | `allow_large_epsilon` | confirms an epsilon above 10 or a delta above 0.001, which give almost no protection | false |
-/// | `unit` | the privacy unit: `event`, `step`, `steps:N` | `event` |
+/// | `unit` | the privacy unit: `event`, `step`, `events:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
 /// | `range` | clamping bounds, `LO..HI`; anything but a whole number counts as 0 and is then clamped | `0..1` |
 /// | `counter` | the continual counter | `auto`; `pan-private` in that mode |
@@ -225,7 +225,7 @@ impl TryFrom<Draft> for Definition {
             ));
         }
         if unit == Unit::Step && mode == Mode::PanPrivate {
-            let allowed = "event or steps:N in pan-private mode: clamping a step's sum would require it in memory";
+            let allowed = "event or events:N in pan-private mode: clamping a step's sum would require it in memory";
             return Err(Error::parameter("unit", unit, allowed));
         }
         let (low, high) = draft.range.as_deref().map_or(Ok((0, 1)), parse_range)?;

@@ -13,7 +13,7 @@ impl Definition {
         match (self.step, self.stream.unit()) {
             (Step::Clock(_) | Step::Events(2..), Unit::Step) => format!("step of {}", self.step),
             (Step::Events(_), Unit::Step) | (_, Unit::Event) => "event".into(),
-            (_, Unit::Steps(count)) => format!("{count} events"),
+            (_, Unit::Events(count)) => format!("{count} events"),
         }
     }
 
@@ -24,7 +24,7 @@ impl Definition {
 
     fn protected_words(&self) -> String {
         let who = match self.stream.unit() {
-            Unit::Steps(count) => format!("any person's events (at most {count})"),
+            Unit::Events(count) => format!("any person's events (at most {count})"),
             Unit::Event => "any one event".into(),
             Unit::Step => {
                 return format!("everything in any one step of {} is protected; its sum is clamped", self.step);

@@ -89,7 +89,7 @@ fn the_size_of_an_event_follows_from_its_neighbours() {
     assert_eq!(reach(&range(10, 15)), 15);
     // Moved from key to key, a 15 leaves one sum and enters another.
     assert_eq!(reach(&range(10, 15).with_adjacency(Adjacency::Replace).unwrap()), 30);
-    let visits = range(0, 1).with_unit(Unit::Steps(4)).unwrap();
+    let visits = range(0, 1).with_unit(Unit::Events(4)).unwrap();
     assert_eq!((reach(&visits), reach(&visits.clone().with_adjacency(Adjacency::Replace).unwrap())), (4, 8));
     assert!(each_key(&visits.with_unit(Unit::Step).unwrap()).is_err());
 }
@@ -133,14 +133,14 @@ fn exact_tail(scale: f64, terms: u64, from: i128) -> f64 {
 fn thresholds_hold_exactly_and_are_not_far_too_high() {
     for (horizon, delta, adjacency, unit) in [
         (8, 1e-6, Adjacency::AddRemove, Unit::Event),
-        (100, 1e-3, Adjacency::AddRemove, Unit::Steps(3)),
+        (100, 1e-3, Adjacency::AddRemove, Unit::Events(3)),
         (64, 0.05, Adjacency::Replace, Unit::Event),
-        (1, 1e-9, Adjacency::Replace, Unit::Steps(2)),
+        (1, 1e-9, Adjacency::Replace, Unit::Events(2)),
     ] {
         let stream = bits(horizon).with_unit(unit).unwrap().with_adjacency(adjacency).unwrap();
         let (events, keys) = match (unit, adjacency) {
-            (Unit::Steps(count), Adjacency::AddRemove) => (count, count),
-            (Unit::Steps(count), Adjacency::Replace) => (count, 2 * count),
+            (Unit::Events(count), Adjacency::AddRemove) => (count, count),
+            (Unit::Events(count), Adjacency::Replace) => (count, 2 * count),
             (_, Adjacency::AddRemove) => (1, 1),
             (_, Adjacency::Replace) => (1, 2),
         };
