@@ -4,11 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::Guarantee;
+use reticent_server::tokens::caps::written;
 use reticent_server::tokens::{Caps, Token};
 use reticent_server::{Role, Tokens};
-use reticent_sql::settings::words::guarantee;
-use serde_json::json;
 
 use crate::exit::usage;
 use crate::output::{Format, csv, json_lines, print, say, text_table};
@@ -117,8 +115,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text, create.allow_large_epsilon));
-            let caps = caps.collect::<Result<Caps>>()?;
+            let cap = |text: &String| -> Result<_> {
+                let (dataset, cap) = written(text)?;
+                Ok((dataset, cap.confirmed(create.allow_large_epsilon)?))
+            };
+            let caps = create.caps.iter().map(cap).collect::<Result<Caps>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
@@ -142,18 +143,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str, allow_large_epsilon: bool) -> Result<(String, Guarantee)> {
-    let wrong = || usage(format!("--cap {text}: write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"));
-    let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
-    let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
-        (Some(rho), _) => guarantee(None, None, Some(rho)),
-        (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
-        (None, None) => guarantee(Some(limit), None, None),
-    };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?.confirmed(allow_large_epsilon)?))
-}
-
 fn listed(tokens: &[Token], format: Format) -> String {
     let caps = |token: &Token| {
         token.caps.iter().map(|(dataset, cap)| format!("{dataset}: {cap}")).collect::<Vec<_>>().join("; ")
@@ -166,11 +155,6 @@ fn listed(tokens: &[Token], format: Format) -> String {
     match format {
         Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
         Format::Csv => csv(&header.join(","), tokens.iter().map(row)),
-        Format::Json => json_lines(tokens.iter().map(|token| {
-            let Token { id, name, role, caps, created, revoked } = token;
-            let caps: serde_json::Map<_, _> =
-                caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
-            json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
-        })),
+        Format::Json => json_lines(tokens.iter().map(Token::to_json)),
     }
 }
