@@ -11,8 +11,10 @@ use reticent::privacy::{Delta, Epsilon};
 use serde_json::json;
 
 use crate::exit;
-use crate::output::{self, Format, json_lines, number_table, progress_bar, text_table};
+use crate::output::{self, Format, csv_of, json_lines, number_table, progress_bar, text_table};
 
+/// What a spreadsheet gets of a report.
+const COLUMNS: &str = "mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict";
 /// How many rows of frequencies are shown around the middle.
 const MOST_ROWS: usize = 12;
 /// How many outputs there are between two updates of the progress bar.
@@ -72,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     output::print(&match arguments.format {
         Format::Table => for_people(&report),
         Format::Json => format!("{}\n", json(&report)),
-        Format::Csv => csv(&report),
+        Format::Csv => csv_of(COLUMNS, [json(&report)]),
     })?;
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
 }
@@ -83,15 +85,13 @@ fn list(format: Format) -> String {
         let evidence = if subject.is_exact() { "exact" } else { "empirical" };
         [subject.name(), evidence, subject.summary()].map(String::from)
     });
+    let objects = fields.clone().map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary}));
     match format {
         Format::Table => {
             format!("{}\n", text_table(&["mechanism", "evidence", "what it is"], fields.map(Vec::from)))
         }
-        Format::Json => json_lines(
-            fields
-                .map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary})),
-        ),
-        Format::Csv => output::csv("mechanism,evidence,summary", fields.map(Vec::from)),
+        Format::Json => json_lines(objects),
+        Format::Csv => csv_of("mechanism,evidence,summary", objects),
     }
 }
 
@@ -124,21 +124,6 @@ fn json(report: &Report) -> serde_json::Value {
         "chi_squared_p_value": report.fit.as_ref().map(|fit| fit.p_value),
         "verdict": verdict(report),
     })
-}
-
-fn csv(report: &Report) -> String {
-    let (confidence, samples) = strength(report);
-    let row = vec![
-        report.mechanism.into(),
-        report.claim.epsilon().map_or(0.0, Epsilon::to_f64).to_string(),
-        report.claim.delta().map_or(0.0, Delta::to_f64).to_string(),
-        report.lower_bound.to_string(),
-        confidence.to_string(),
-        samples.to_string(),
-        verdict(report).into(),
-    ];
-    let header = "mechanism,claimed_epsilon,claimed_delta,lower_bound,confidence,samples,verdict";
-    output::csv::<String>(header, [row])
 }
 
 fn for_people(report: &Report) -> String {

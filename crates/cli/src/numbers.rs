@@ -1,7 +1,5 @@
 //! Numbers on the command line.
 
-pub use reticent_sql::limits::{bytes, duration};
-
 /// A number of steps, possibly written as a power.
 pub fn steps(text: &str) -> Result<u64, String> {
     let number = match text.split_once('^') {
@@ -24,8 +22,6 @@ pub fn range(text: &str) -> Result<(i64, i64), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -41,17 +37,6 @@ mod tests {
         assert_eq!((range("-1..1"), range("0 .. 5"), range("0..=5")), (Ok((-1, 1)), Ok((0, 5)), Ok((0, 5))));
         for text in ["", "1", "..", "1..", "a..b", "0..1.5"] {
             assert!(range(text).is_err(), "{text}");
-        }
-    }
-    #[test]
-    fn times_and_sizes_are_read_as_written() {
-        assert_eq!((duration("500ms"), duration("2m")), (Ok(Duration::from_millis(500)), Ok(Duration::from_secs(120))));
-        assert_eq!((bytes("512MiB"), bytes("2GiB"), bytes("8KiB")), (Ok(512 << 20), Ok(2 << 30), Ok(8192)));
-        for text in ["", "1", "s", "0s", "-1s", "1.5s", "25h", "18446744073709551615h", "1S"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-        for text in ["", "1", "0MiB", "1MB", "18446744073709551615GiB"] {
-            assert!(bytes(text).is_err(), "{text}");
         }
     }
 }

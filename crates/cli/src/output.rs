@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::text::csv_line;
+use reticent_client::streams::text;
 use serde_json::Value;
 
 /// How results are printed.
@@ -49,11 +50,21 @@ pub fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) 
     table
 }
 
+/// A table for people, with these columns right-aligned.
+pub fn aligned_table(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    right: impl Fn(usize) -> bool,
+) -> Table {
+    let mut table = text_table(header, rows);
+    let right = table.column_iter_mut().enumerate().filter(|(place, _)| right(*place));
+    right.for_each(|(_, column)| column.set_cell_alignment(CellAlignment::Right));
+    table
+}
+
 /// A table of numbers for people: the first column as text, the others right-aligned.
 pub fn number_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    let mut table = text_table(header, rows);
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table
+    aligned_table(header, rows, |place| place > 0)
 }
 
 /// Whether the terminal has no block characters.
@@ -64,6 +75,14 @@ pub fn no_blocks() -> bool {
 /// CSV: a header line, then a line for each row.
 pub fn csv<T: AsRef<str>>(header: &str, rows: impl IntoIterator<Item = Vec<T>>) -> String {
     rows.into_iter().fold(format!("{header}\n"), |text, row| text + &csv_line(&row) + "\n")
+}
+
+/// CSV: a header line, then the fields of that name of each object.
+pub fn csv_of(header: &str, objects: impl IntoIterator<Item = Value>) -> String {
+    // Floats as Rust writes them: a whole one without its point.
+    let float = |value: &Value| value.as_f64().filter(|_| value.is_f64());
+    let cell = |value: &Value| float(value).map_or_else(|| text(value), |number| number.to_string());
+    csv(header, objects.into_iter().map(|object| header.split(',').map(|name| cell(&object[name])).collect()))
 }
 
 /// One object per line.

@@ -4,11 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::Guarantee;
+use reticent_server::tokens::caps::written;
 use reticent_server::tokens::{Caps, Token};
 use reticent_server::{Role, Tokens};
-use reticent_sql::settings::words::guarantee;
-use serde_json::json;
 
 use crate::exit::usage;
 use crate::output::{Format, csv, json_lines, print, say, text_table};
@@ -117,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| cap(text)).collect::<Result<Caps>>()?;
+            let caps = create.caps.iter().map(|text| written(text)).collect::<Result<Caps, _>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps, create.allow_large_epsilon)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
@@ -141,21 +139,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`
-fn cap(text: &str) -> Result<(String, Guarantee)> {
-    let wrong = |why: String| {
-        usage(format!("--cap {text}: {why}write it as --cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5"))
-    };
-    let parts = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty());
-    let (dataset, limit) = parts.ok_or_else(|| wrong(String::new()))?;
-    let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
-        (Some(rho), _) => guarantee(None, None, Some(rho)),
-        (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
-        (None, None) => guarantee(Some(limit), None, None),
-    };
-    Ok((dataset.to_owned(), limit.map_err(|error| wrong(format!("{error}; ")))?))
-}
-
 fn listed(tokens: &[Token], format: Format) -> String {
     let caps = |token: &Token| {
         token.caps.iter().map(|(dataset, cap)| format!("{dataset}: {cap}")).collect::<Vec<_>>().join("; ")
@@ -168,11 +151,6 @@ fn listed(tokens: &[Token], format: Format) -> String {
     match format {
         Format::Table => format!("{}\n", text_table(&header, tokens.iter().map(row))),
         Format::Csv => csv(&header.join(","), tokens.iter().map(row)),
-        Format::Json => json_lines(tokens.iter().map(|token| {
-            let Token { id, name, role, caps, created, revoked } = token;
-            let caps: serde_json::Map<_, _> =
-                caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
-            json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
-        })),
+        Format::Json => json_lines(tokens.iter().map(Token::to_json)),
     }
 }

@@ -114,6 +114,37 @@ pub enum Registration {
     Unchanged,
 }
 
+impl Registration {
+    /// What became of the dataset, in a sentence.
+    pub fn sentence(&self, dataset: &Dataset) -> String {
+        let Dataset { name, budget, terms } = dataset;
+        let happened = match self {
+            Self::New => format!("registered {name}"),
+            Self::Unchanged => format!("nothing changed: {name} is already registered"),
+            Self::Limited { spent } => format!("{name} had no limit and has one now, of which it has spent {spent}"),
+        };
+        let terms = terms.as_ref().map(|Terms { unit, adjacency }| format!(", unit {unit}, adjacency {adjacency}"));
+        format!("{happened}: {budget}{}", terms.unwrap_or_default())
+    }
+
+    /// The same, for programs.
+    pub fn to_json(&self, dataset: &Dataset) -> Value {
+        let (outcome, spent) = match self {
+            Self::New => ("registered", None),
+            Self::Unchanged => ("unchanged", None),
+            Self::Limited { spent } => ("limited", Some(spent)),
+        };
+        json!({
+            "outcome": outcome,
+            "dataset": dataset.name,
+            "budget": dataset.budget.to_string(),
+            "unit": dataset.terms.as_ref().map(|terms| &terms.unit),
+            "adjacency": dataset.terms.as_ref().map(|terms| terms.adjacency),
+            "spent": spent,
+        })
+    }
+}
+
 /// The account of the dataset registered by `row`. Sums and counts are read from its newest charges, so the cost does
 /// not grow with the number of charges.
 pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {

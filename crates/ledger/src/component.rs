@@ -47,6 +47,17 @@ impl Component {
         self.limit.as_ref().map(|limit| &self.spent / limit)
     }
 
+    /// How many of `pieces` the spent share fills, rounded up; but all of them only if nothing is left. `None` without a
+    /// limit.
+    pub fn filled(&self, pieces: u32) -> Option<u32> {
+        let part = self.part()?;
+        if part >= Rational::ONE {
+            return Some(pieces);
+        }
+        let filled = &part * &Rational::from(u64::from(pieces));
+        Some((0..pieces - 1).find(|count| Rational::from(u64::from(*count)) >= filled).unwrap_or(pieces - 1))
+    }
+
     /// Exact numbers as text, and floats for charts.
     pub fn to_json(&self) -> Value {
         json!({
@@ -66,6 +77,17 @@ mod tests {
 
     fn names(limit: Option<&Guarantee>, spent: &Spend) -> Vec<&'static str> {
         Component::all(limit, spent).iter().map(|component| component.name).collect()
+    }
+
+    #[test]
+    fn full_means_full_and_empty_means_empty() {
+        let filled = |spent: &str| {
+            let (spent, limit) = (spent.parse().unwrap(), Some(Rational::ONE));
+            Component { name: "epsilon", symbol: "ε", limit, spent }.filled(100).unwrap()
+        };
+        // As floats, 0.07 of 100 is a little more than 7.
+        let parts = ["0", "1e-300", "0.07", "0.5", "0.9999999999999999999999", "1"].map(filled);
+        assert_eq!(parts, [0, 1, 7, 50, 99, 100]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Datasets as users name and register them: checks before anything is written, and hints for names that do not exist.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
@@ -8,6 +8,7 @@ use reticent::text::printable;
 
 use crate::account::Registration;
 use crate::budget::Budget;
+use crate::claims::dataset_of_file;
 use crate::durable::DurableLedger;
 use crate::entry::{Dataset, Terms};
 use crate::error::{Error, Result};
@@ -34,6 +35,101 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The dataset that the user names, or that is a file, under its full path; `None` if there is neither.
+///
+/// # Errors
+/// As [`check_name`] and [`dataset_of_file`].
+pub fn named(name: Option<&str>, file: Option<&Path>) -> Result<Option<String>> {
+    match (name, file) {
+        (_, Some(file)) => dataset_of_file(file).map(Some),
+        (Some(name), None) => {
+            check_name("the dataset's name", name)?;
+            Ok(Some(name.into()))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// What the user says about a dataset to register.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Its name.
+    pub name: Option<String>,
+    /// Instead of a name: the file that it is.
+    pub file: Option<PathBuf>,
+    /// The limit: ε.
+    pub epsilon: Option<String>,
+    /// With ε: δ.
+    pub delta: Option<String>,
+    /// The limit: ρ.
+    pub rho: Option<String>,
+    /// Confirms a limit that protects next to nothing.
+    pub allow_large_epsilon: bool,
+    /// The privacy unit.
+    pub unit: Option<String>,
+    /// `add-remove` or `replace`; see [`Dataset::limited`] for the default.
+    pub adjacency: Option<String>,
+}
+
+impl Asked {
+    /// The dataset, checked before a ledger is created for it; `None` if nothing is said about one.
+    ///
+    /// # Errors
+    /// If something is missing or invalid, or the name is that of a file here: under the bare name the budget would not
+    /// apply to `reticent count FILE`.
+    pub fn dataset(&self) -> Result<Option<Dataset>> {
+        let limit = Guarantee::written(self.epsilon.as_deref(), self.delta.as_deref(), self.rho.as_deref())?;
+        let wrong = |message| Err(Error::Request(message));
+        let (name, limit) = match (named(self.name.as_deref(), self.file.as_deref())?, limit) {
+            (Some(name), Some(limit)) => (name, limit),
+            (Some(name), None) => {
+                return wrong(message!(
+                    "{name} needs a budget: ",
+                    ["epsilon"],
+                    " E, ",
+                    ["epsilon"],
+                    " E ",
+                    ["delta"],
+                    " D, or ",
+                    ["rho"],
+                    " R"
+                ));
+            }
+            (None, Some(limit)) => {
+                return wrong(message!("{limit} of which dataset? Give a name or ", ["file"], " FILE"));
+            }
+            (None, None) if self.unit.is_some() || self.adjacency.is_some() => {
+                return wrong(message!(
+                    ["unit"],
+                    " and ",
+                    ["adjacency"],
+                    " belong to a dataset; give its name and budget"
+                ));
+            }
+            (None, None) => return Ok(None),
+        };
+        if let Some(name) = self.name.as_deref().filter(|name| Path::new(name).is_file()) {
+            return wrong(message!(
+                "{name} is a file here; write ",
+                ["file"],
+                " {name} to set the budget of that file, or choose another name"
+            ));
+        }
+        // No default: it cannot be changed later, and a budget for a different unit than the releases' is useless.
+        let Some(unit) = self.unit.clone() else {
+            return wrong(message!(
+                "the budget of {name} needs a privacy unit: ",
+                ["unit"],
+                " row or the name of a column for a table; for `reticent count`, ",
+                ["unit"],
+                " line (one line per step) or event (time steps)"
+            ));
+        };
+        let adjacency = self.adjacency.as_deref().map(str::parse).transpose()?;
+        Dataset::limited(name, limit, unit, adjacency, self.allow_large_epsilon).map(Some)
+    }
 }
 
 /// A budget that nothing can ever be charged to is useless, and cannot be changed.

@@ -1,6 +1,7 @@
 //! This crate's error type.
 
 use reticent::error::{Class, Explained};
+use reticent::message;
 use reticent::message::Message;
 use std::fmt::Display;
 use std::path::Path;
@@ -25,6 +26,14 @@ pub enum Error {
         /// What is allowed.
         allowed: String,
     },
+
+    /// A request that cannot be fulfilled as it was made; the message says what to write instead.
+    #[error("{0}")]
+    Request(Message),
+
+    /// An error about one party of a simulation.
+    #[error("{}", self.message())]
+    OfParty(String, Box<Error>),
 
     /// A file in the wrong format.
     #[error("{path}: {reason}")]
@@ -183,6 +192,7 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             Self::Parameter { .. }
+            | Self::Request(_)
             | Self::Form { .. }
             | Self::OtherTerms { .. }
             | Self::OtherCells
@@ -193,6 +203,7 @@ impl Explained for Error {
             Self::Query(error) => error.class(),
             Self::Ledger(error) => error.class(),
             Self::Core(error) => error.class(),
+            Self::OfParty(_, error) => error.class(),
             _ => Class::Machine,
         }
     }
@@ -203,6 +214,12 @@ impl Explained for Error {
             Self::Query(error) => error.message(),
             Self::Ledger(error) => error.message(),
             Self::Core(error) => error.message(),
+            Self::Request(message) => message.clone(),
+            Self::OfParty(party, error) => {
+                let mut message = message!("party {party}: ");
+                message.extend(error.message());
+                message
+            }
             other => other.to_string().into(),
         }
     }

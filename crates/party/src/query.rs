@@ -8,18 +8,20 @@ use std::path::{Path, PathBuf};
 
 use reticent::exact::Rational;
 use reticent::multiparty::Plan;
-use reticent::privacy::{Epsilon, Guarantee};
+use reticent::message;
+use reticent::privacy::Epsilon;
+use reticent_ledger::accounting::refuse_uncharged;
 use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::{Noise, Shape};
-use reticent_sql::settings::words::range;
-use reticent_sql::{Answer, Input, JointQuery, Options, Table, Unit};
+use reticent_sql::settings::words::{guarantee, range};
+use reticent_sql::{Answer, Input, JointQuery, Options, Table};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::hex::Digest;
 use crate::promise::{OWN_ROWS, against};
 use crate::run::Statistic;
-use crate::task::{DraftCell, Grid, Number, Task};
+use crate::task::{Draft, DraftCell, Grid, Member, Number, Task};
 
 /// Up to this many parties, the ε for every number of colluders fits on one line.
 const EACH_IN_A_LINE: usize = 8;
@@ -81,7 +83,7 @@ impl CheckedTask {
     /// [`Error::Query`] if the query cannot be asked of parties; [`Error::OtherTerms`] if the task's cells or steps are not the query's, or
     /// its sensitivity is smaller.
     pub fn new(task: Task) -> Result<Self> {
-        let query = JointQuery::imagined(task.sql(), options(&task)?)?;
+        let query = JointQuery::imagined(task.sql(), options(task.draft())?)?;
         compare(&task, query.shape())?;
         Ok(Self { plan: task.plan()?, task, query })
     }
@@ -187,11 +189,34 @@ impl OwnRows {
         let input = |(name, path): (&String, &PathBuf)| Ok(Input { table: open(name, path)?, public: false });
         let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(input).collect::<Result<Vec<_>>>()?;
         let files = inputs.iter().flat_map(|input: &Input| input.table.files()).cloned().collect();
-        let query = JointQuery::prepare(task.sql(), inputs, options(task)?)?;
+        let query = JointQuery::prepare(task.sql(), inputs, options(task.draft())?)?;
         if query.shape() != checked.query.shape() {
             return Err(Error::OtherCells);
         }
         Ok(Self { task: task.hash(), query, files })
+    }
+
+    /// The rows of every party, in the task's order, for a simulation: nothing is charged. Each table is written as
+    /// `PARTY.TABLE=FILE`.
+    ///
+    /// # Errors
+    /// If one is written otherwise or names no party, or a file has a budget; as [`OwnRows::open`], with the party's name.
+    pub fn of_all(checked: &CheckedTask, written: &[String]) -> Result<Vec<Self>> {
+        let parties = checked.task.parties();
+        let mut tables = vec![BTreeMap::new(); parties.len()];
+        for text in written {
+            let wrong =
+                || Error::Request(message!(["table"], " {text}: write it as ", ["table"], " PARTY.TABLE=FILE"));
+            let (name, file) = text.split_once('=').ok_or_else(wrong)?;
+            let (party, table) = name.split_once('.').ok_or_else(wrong)?;
+            tables[checked.task.place(party)?].insert(table.to_owned(), PathBuf::from(file));
+        }
+        let open = |(party, tables): (&Member, &BTreeMap<String, PathBuf>)| {
+            Self::open(checked, tables).map_err(|error| Error::OfParty(party.name.clone(), Box::new(error)))
+        };
+        let rows = parties.iter().zip(&tables).map(open).collect::<Result<Vec<_>>>()?;
+        refuse_uncharged(&rows.iter().flat_map(|rows| &rows.files).cloned().collect::<Vec<_>>())?;
+        Ok(rows)
     }
 }
 
@@ -223,20 +248,34 @@ fn open(name: &str, path: &Path) -> Result<Table> {
 /// How the task's query is to be answered.
 ///
 /// # Errors
-/// If clamping bounds are not a range.
-fn options(task: &Task) -> Result<Options> {
-    let mut options = Options::new(Guarantee::Pure(task.epsilon().clone()));
-    options.adjacency = task.adjacency();
-    options.unit = match task.unit() {
-        "row" => Unit::Row,
-        column => Unit::Column(column.into()),
-    };
-    (options.max_groups, options.max_rows) = (task.max_groups(), task.max_rows());
-    for (column, text) in task.bounds() {
+/// If ε, the adjacency or clamping bounds are not what they should be.
+fn options(draft: &Draft) -> Result<Options> {
+    let guarantee = guarantee(Some(&draft.epsilon.text()), None, None)?;
+    let mut options = Options::new(guarantee.confirmed(draft.allow_large_epsilon)?);
+    options.adjacency = draft.adjacency.parse()?;
+    options.unit = draft.unit.as_str().into();
+    (options.max_groups, options.max_rows) = (draft.max_groups, draft.max_rows);
+    for (column, text) in &draft.bounds {
         options.bounds.insert(column.clone(), range(column, text)?);
     }
-    options.keys = task.keys().clone();
+    options.keys = draft.keys.clone();
     Ok(options)
+}
+
+impl Draft {
+    /// The draft with the numbers that follow from its query: cells, grid steps and sensitivity. Unless `bound` is given,
+    /// it is as large as 64 bits allow. This needs nobody's rows.
+    ///
+    /// # Errors
+    /// [`Error::Query`] if the query cannot be asked of parties; if ε, the adjacency or clamping bounds are not what they
+    /// should be.
+    pub fn derived(self, bound: Option<i64>) -> Result<Self> {
+        let query = JointQuery::imagined(&self.sql, options(&self)?)?;
+        let shape = query.shape();
+        let largest = || Shape::bound(u32::try_from(self.parties.len()).unwrap_or(u32::MAX));
+        let (bound, sensitivity) = (bound.unwrap_or_else(largest), shape.sensitivity()?);
+        Ok(Self { bound, sensitivity, cells: cells(shape), ..self })
+    }
 }
 
 /// Are the task's numbers the query's? A larger sensitivity than necessary only costs accuracy.

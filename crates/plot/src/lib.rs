@@ -21,6 +21,7 @@
 //! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
 //! | [`terminal`] | bars and short numbers for a terminal |
 //! | [`mod@releases`] | the releases of counters, with their error bands |
+//! | [`plans`] | predicted errors, before anything is spent |
 //! | `axis`, `ticks`, `label` | from values to positions and labels |
 //! | `thin` | reduces many points to few: the smallest and the largest in each column |
 //! | `layout` | positions of everything |
@@ -33,6 +34,7 @@ mod colour;
 mod draw;
 mod label;
 mod layout;
+pub mod plans;
 pub mod releases;
 pub mod terminal;
 mod text;

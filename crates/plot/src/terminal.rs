@@ -10,6 +10,16 @@ pub fn bar_of(eighths: usize) -> String {
     "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
 }
 
+/// A bar in a frame `length` characters long, of which this many eighths of a character are filled.
+pub fn framed_bar(eighths: u32, length: u32) -> String {
+    bar_of(eighths as usize) + &"░".repeat(length.saturating_sub(eighths.div_ceil(8)) as usize)
+}
+
+/// [`framed_bar`] for terminals without block characters, of which this many whole characters are filled.
+pub fn plain_bar(filled: u32, length: u32) -> String {
+    "#".repeat(filled as usize) + &".".repeat(length.saturating_sub(filled) as usize)
+}
+
 /// The heading of a column of bars for errors from `least` to `most`, and the bars.
 pub fn bars_between(least: f64, most: f64) -> (&'static str, impl Fn(f64) -> String) {
     let logarithmic = most > least * LINEAR_UP_TO;
@@ -70,6 +80,8 @@ mod tests {
         );
         assert_eq!([bar(0.0), bar(0.5), bar(1.0 / 160.0)], ["".into(), "█".repeat(10), "▏".into()]);
         assert_eq!(bar(7.0), "█".repeat(20));
+        assert_eq!([framed_bar(0, 2), framed_bar(9, 3), framed_bar(24, 3)], ["░░", "█▏░", "███"].map(String::from));
+        assert_eq!([plain_bar(0, 2), plain_bar(1, 2), plain_bar(2, 2)], ["..", "#.", "##"].map(String::from));
         assert_eq!([bytes(96), bytes(20_480), bytes(33 << 20)], ["96 B", "20 KiB", "33 MiB"].map(String::from));
     }
 }

@@ -100,6 +100,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_and_sizes_are_read_as_written() {
+        assert_eq!((duration("500ms"), duration("2m")), (Ok(Duration::from_millis(500)), Ok(Duration::from_secs(120))));
+        assert_eq!((bytes("512MiB"), bytes("2GiB"), bytes("8KiB")), (Ok(512 << 20), Ok(2 << 30), Ok(8192)));
+        for text in ["", "1", "s", "0s", "-1s", "1.5s", "25h", "18446744073709551615h", "1S"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        for text in ["", "1", "0MiB", "1MB", "18446744073709551615GiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn an_engine_is_as_the_operator_says() {
         let limits = RunLimits { memory: Some(1 << 20), time: Some(Duration::ZERO), threads: Some(3), folder: None };
         let engine = limits.engine();

@@ -23,6 +23,13 @@ impl std::fmt::Display for Unit {
     }
 }
 
+/// `row`, or the name of a column.
+impl From<&str> for Unit {
+    fn from(name: &str) -> Self {
+        if name == "row" { Self::Row } else { Self::Column(name.into()) }
+    }
+}
+
 /// The range of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Range {

@@ -26,6 +26,10 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// A request that cannot be fulfilled as it was made; the message says what to write instead.
+    #[error("{0}")]
+    Request(Message),
+
     /// The program cannot be run.
     #[error("the program {}", .fault.of(.program))]
     Program {
@@ -131,6 +135,7 @@ impl Explained for Error {
                     " VALUE what counts for a block without an answer"
                 )
             }
+            Self::Request(message) => message.clone(),
             Self::TrialColumns { .. } => message!(["trial"], " {self}"),
             Self::Scratch { .. } => message!("set TMPDIR to a directory that can be written: {self}"),
             Self::Core(error) => error.message(),

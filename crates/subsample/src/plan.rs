@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::time::Duration;
 
+use reticent::message;
 use reticent::mechanism::subsample::{self, Blocks, SubsampleMean, SubsampleMode};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use reticent::statistic::{Bounds, Grid};
@@ -28,6 +29,36 @@ pub enum Summary {
         /// The clamping bounds, chosen without looking at the rows.
         bounds: Bounds,
     },
+}
+
+impl Summary {
+    /// A summary as users ask for it: the mean if they give clamping bounds, otherwise the most frequent answer.
+    ///
+    /// # Errors
+    /// If bounds and δ are both given, or neither is; or if they are out of range.
+    pub fn asked(bounds: Option<&str>, delta: Option<&str>) -> Result<Self> {
+        let wrong = |message| Err(Error::Request(message));
+        match (bounds, delta) {
+            (None, Some(delta)) => Ok(Self::MostFrequent { delta: delta.parse()? }),
+            (Some(bounds), None) => Ok(Self::Mean { bounds: bounds.parse()? }),
+            (None, None) => wrong(message!(
+                "an answer that is released unchanged needs ",
+                ["delta"],
+                ", for example ",
+                ["delta"],
+                " 1e-8 (or ",
+                ["numeric"],
+                " LO..HI for a mean with noise)"
+            )),
+            (Some(_), Some(_)) => wrong(message!(
+                "with ",
+                ["numeric"],
+                " the guarantee is epsilon alone; leave ",
+                ["delta"],
+                " out"
+            )),
+        }
+    }
 }
 
 /// The parameters of a [`Plan`].
@@ -234,6 +265,7 @@ fn steps(grid: &Grid, text: &str) -> Option<i64> {
 mod tests {
     use super::*;
     use reticent::error::Explained;
+    use reticent::message::Spelling;
 
     fn mean(bounds: &str, default: Option<&str>) -> Result<Plan> {
         Plan::new(Parameters {
@@ -277,6 +309,24 @@ mod tests {
         let delta = Summary::MostFrequent { delta: "1e-8".parse().unwrap() };
         let few = Parameters { blocks: 10, ..Parameters::new("1".parse().unwrap(), delta) };
         assert!(Plan::new(few).unwrap_err().is_usage());
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused_by_its_name() {
+        let flags = |error: Error| error.message().spelled(Spelling::Flag);
+        for (bounds, delta, said) in [
+            (None, None, "needs --delta"),
+            (Some("0..1"), Some("1e-8"), "leave --delta out"),
+            (None, Some("2"), "delta"),
+            (Some("1..0"), None, "bounds"),
+        ] {
+            let error = flags(Summary::asked(bounds, delta).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+        let default = flags(mean("0..1", Some("blue")).unwrap_err());
+        assert_eq!(default, "--default is blue, but with --numeric it must be a number");
+        let together = Schedule::asked(NonZero::new(2).unwrap(), Duration::from_secs(1), false).unwrap_err();
+        assert!(flags(together).contains("--jobs 1"));
     }
 
     /// Blocks that run at the same time may all change with one unit, so the threshold is the one for that many.

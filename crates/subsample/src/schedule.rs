@@ -4,6 +4,10 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use reticent::message;
+
+use crate::error::{Error, Result};
+
 /// Allowance for starting, killing and cleaning up after a run, beyond its time limit.
 const SETTLING: Duration = Duration::from_millis(50);
 
@@ -31,6 +35,24 @@ impl Schedule {
     /// One run after another, each starting when the previous one ends. The total time depends on the rows.
     pub fn unpadded(limit: Duration) -> Self {
         Self { jobs: NonZero::<u64>::MIN, limit, padded: false }
+    }
+
+    /// A schedule as users ask for it.
+    ///
+    /// # Errors
+    /// If several runs at a time are to be unpadded.
+    pub fn asked(jobs: NonZero<u64>, limit: Duration, padded: bool) -> Result<Self> {
+        match padded {
+            true => Ok(Self::padded(jobs, limit)),
+            false if jobs.get() == 1 => Ok(Self::unpadded(limit)),
+            false => Err(Error::Request(message!(
+                ["unpadded"],
+                " goes with ",
+                ["jobs"],
+                " 1: without fixed turns, how long one of {jobs} runs takes decides which others run beside it, and one unit could \
+                 change any number of answers"
+            ))),
+        }
     }
 
     /// The number of parallel runs.

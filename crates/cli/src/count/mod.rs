@@ -5,11 +5,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `keys` | known keys |
 //! | `printer` | printing and plotting releases |
 
 mod arguments;
-mod keys;
 mod printer;
 
 use std::fs::OpenOptions;
@@ -22,8 +20,9 @@ use reticent_erase::Care;
 use reticent_ledger::Place;
 use reticent_ledger::accounting::Request;
 use reticent_stream::SystemClock;
+use reticent_stream::count::keys::known;
 use reticent_stream::count::source::input_by_name;
-use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Plan, Reader, Source, Store};
+use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Reader, Showing, Source, Store};
 
 pub use arguments::Arguments;
 use printer::Printer;
@@ -39,33 +38,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn count(arguments: &Arguments) -> Result<()> {
-    let level = arguments.level;
-    if !(level > 0.0 && level < 1.0) {
-        return Err(usage(format!(
-            "--level is {level}, but it must be greater than 0 and less than 1; write for example 0.95"
-        )));
-    }
+    let showing = Showing::new(arguments.level, arguments.non_negative, arguments.monotone)?;
     check_plot(arguments)?;
     let source = Source::open(&arguments.file)?;
     if arguments.resume {
-        return resume(arguments, source, arguments.save.as_deref().expect("--resume requires --save"));
+        let path = arguments.save.as_deref().expect("--resume requires --save");
+        return resume(arguments, source, path, showing);
     }
     let draft = arguments.draft();
     let definition = draft.definition(input_by_name(&arguments.file, arguments.input)?, source.stream, &SystemClock)?;
-    let keys = if definition.keyed() { keys::known(arguments)? } else { None };
+    let known = |list: &String| known(list, source.path.as_deref(), arguments.accounting.ledger.as_deref());
+    let keys = arguments.keys.as_ref().filter(|_| definition.keyed()).map(known).transpose()?;
     let plan = draft.plan(&definition, keys, &SystemClock)?;
     // Once, before anything is charged, because it depends on the clock.
     let mode = Mode::new(&definition, plan.stream().steps(), source.stream, &SystemClock)?;
-    let (kind, (low, high)) = (plan.strategy().kind(), plan.stream().range());
-    if arguments.monotone && low < 0 {
-        return Err(usage(format!(
-            "--monotone is for sums that never fall, but --range {low}..{high} has negative values; leave one of them out"
-        )));
-    }
+    showing.check(plan.stream())?;
+    let kind = plan.strategy().kind();
     definition.check_seizable(kind, arguments.save.is_some())?;
     let named = arguments.accounting.request.is_some();
     if named {
-        check_request(&plan, &source)?;
+        Kept::check(&plan, &source)?;
     }
     let account = payer(&arguments.accounting.settings(), source.path.as_deref())?;
     let request = Request {
@@ -87,7 +79,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     let reader = reader(&definition, &source.name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
     definition.promise(&plan).iter().for_each(|sentence| say!("{sentence}"));
-    let mut printer = Printer::new(arguments, &definition);
+    let mut printer = Printer::new(arguments, &definition, showing);
     if named {
         let counted = plan.clone();
         // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
@@ -131,19 +123,8 @@ fn precious(arguments: &Arguments) -> Vec<PathBuf> {
     files
 }
 
-/// Refuses requests that cannot be answered as a whole.
-fn check_request(plan: &Plan, source: &Source) -> Result<()> {
-    if source.stream || source.path.is_none() {
-        return Err(usage(
-            "--request keeps all releases and prints them at the end, so the input must be a file with a name; for a stream \
-             that goes on, use --save",
-        ));
-    }
-    Ok(Kept::check(plan)?)
-}
-
 /// Continues a saved counter.
-fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
+fn resume(arguments: &Arguments, source: Source, path: &Path, showing: Showing) -> Result<()> {
     let (store, state, newest) = Store::open(path)?;
     let account = payer(&state.settings(&arguments.accounting.settings())?, source.path.as_deref())?;
     let permit = account.resume(state.counter.accounting())?;
@@ -162,7 +143,7 @@ fn resume(arguments: &Arguments, source: Source, path: &Path) -> Result<()> {
         (0, "the input is what follows (--skip-counted if it starts again)")
     };
     say!("goes on after step {done} of a {kind} counter; {follows}");
-    let mut printer = Printer::new(arguments, &state.definition);
+    let mut printer = Printer::new(arguments, &state.definition, showing);
     Ok(Engine::resume(state, tally, store, &mut printer)?.count(lines, reader, mode, skip)?)
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
-use reticent::continual::Throughout;
 use reticent_plot::releases_by_key;
 use reticent_stream::count::engine::HalfWidth;
 use reticent_stream::count::listing::{Form, Listing};
-use reticent_stream::count::{Attention, Audience, Definition, Highest, Released, Result};
+use reticent_stream::count::{Attention, Audience, Definition, Highest, Released, Result, Showing};
 
 use super::arguments::Arguments;
 use crate::output::Format;
@@ -27,11 +26,7 @@ type Points = Vec<(u64, i64, f64)>;
 #[derive(Debug)]
 pub struct Printer {
     listing: Listing,
-    level: f64,
-    non_negative: bool,
-    monotone: bool,
-    /// A running maximum is wrong if any release before it is, so its half-width must hold for all of them at once.
-    throughout: Option<Throughout>,
+    showing: Showing,
     keyed: bool,
     plot: Option<PathBuf>,
     points: BTreeMap<Option<Box<str>>, Points>,
@@ -40,19 +35,15 @@ pub struct Printer {
 
 impl Printer {
     /// A printer with the options given on the command line.
-    pub fn new(arguments: &Arguments, definition: &Definition) -> Self {
-        let Arguments { level, non_negative, monotone, .. } = *arguments;
+    pub fn new(arguments: &Arguments, definition: &Definition, showing: Showing) -> Self {
         let form = match arguments.format {
             Format::Table => Form::Table,
             Format::Json => Form::Json,
             Format::Csv => Form::Csv,
         };
         Self {
-            listing: Listing::new(form, level, definition),
-            level,
-            non_negative,
-            monotone,
-            throughout: monotone.then(|| Throughout::new(level)),
+            listing: Listing::new(form, showing.level(), definition),
+            showing,
             keyed: definition.fields.key.is_some(),
             plot: arguments.plot.clone(),
             points: BTreeMap::new(),
@@ -70,17 +61,15 @@ impl Printer {
             let newest = by_key.iter().filter_map(|(key, points)| Some((key.clone(), points.last()?.1)));
             let newest: Vec<_> = newest.collect();
             let releases = |key: &str| by_key.remove(key).unwrap_or_default();
-            releases_by_key("Released totals", self.level, MOST_DRAWN_KEYS, newest, releases)
+            releases_by_key("Released totals", self.showing.level(), MOST_DRAWN_KEYS, newest, releases)
         } else {
-            reticent_plot::releases("Released totals", self.level, points.into_values().flatten())
+            reticent_plot::releases("Released totals", self.showing.level(), points.into_values().flatten())
         };
         std::fs::write(path, chart.to_svg(PLOT_SIZE.0, PLOT_SIZE.1))
             .map_err(|error| io::Error::new(error.kind(), format!("drawing {} failed: {error}", path.display())))
     }
 
-    fn line(&mut self, release: &Released, highest: i64, half_width: f64) {
-        let value = if self.monotone { highest } else { release.value };
-        let value = if self.non_negative { value.max(0) } else { value };
+    fn line(&mut self, release: &Released, (value, half_width): (i64, f64)) {
         if self.plot.is_some() {
             self.points.entry(release.key.clone()).or_default().push((release.step, value, half_width));
         }
@@ -103,16 +92,9 @@ impl Printer {
 impl Audience for Printer {
     fn show(&mut self, releases: &[Released], highest: &mut Highest, half_width: HalfWidth<'_>) -> Result<Attention> {
         self.listing.begin(&mut self.text);
-        let (mut step, mut width) = (0, 0.0);
         for release in releases {
-            if release.step != step {
-                step = release.step;
-                width = match &mut self.throughout {
-                    Some(throughout) => throughout.up_to(step, half_width)?,
-                    None => half_width(step, self.level)?,
-                };
-            }
-            self.line(release, highest.raise(release), width);
+            let shown = self.showing.of(release, highest, half_width)?;
+            self.line(release, shown);
             if self.text.len() >= PIECE && self.hand_on()? == Attention::Left {
                 return Ok(Attention::Left);
             }

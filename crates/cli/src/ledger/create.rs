@@ -1,17 +1,16 @@
 //! `reticent ledger create`: creates a ledger, or registers a dataset with its budget.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::Guarantee;
-use reticent::text::{csv_line, json_line};
-use reticent_ledger::{Dataset, DurableLedger, Place, Registration, Terms};
+use reticent::text::json_line;
+use reticent_ledger::registration::Asked;
+use reticent_ledger::{Dataset, DurableLedger, Place, Registration};
 use serde_json::json;
 
 use super::{Which, Whose};
-use crate::exit::usage;
-use crate::output::{self, Format, say};
+use crate::output::{self, Format, csv_of, say};
 
 /// The arguments of `reticent ledger create`.
 #[derive(Debug, clap::Args)]
@@ -60,7 +59,7 @@ pub struct Arguments {
 
 /// Creates the ledger and registers the dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let dataset = dataset(arguments)?;
+    let dataset = arguments.asked().dataset()?;
     let place = arguments.which.place()?;
     let (ledger, created) = place.open_or_create()?;
     if created {
@@ -69,113 +68,54 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let new_anchor = arguments.anchor.as_ref().is_some_and(|file| !file.exists());
     let ledger = ledger.anchored_if(arguments.anchor.as_deref());
     ledger.advance_anchor()?;
-    let outcome = match &dataset {
-        Some(dataset) => Outcome::Dataset(dataset, register(arguments, &ledger, dataset)?),
-        None => Outcome::Ledger,
-    };
+    let registered = dataset.map(|dataset| register(arguments, &ledger, dataset)).transpose()?;
     if let (Some(file), true) = (&arguments.anchor, new_anchor) {
         say!("the anchor {} is new: it says nothing about the ledger's past", file.display());
     }
-    output::print(&print(arguments.format, &place, &outcome))?;
+    output::print(&shown(arguments.format, &place, registered))?;
     Ok(ExitCode::SUCCESS)
 }
 
-enum Outcome<'dataset> {
-    Ledger,
-    Dataset(&'dataset Dataset, Registration),
-}
-
-/// The dataset to register, checked before a ledger is created.
-fn dataset(arguments: &Arguments) -> Result<Option<Dataset>> {
-    let limit = limit(arguments)?;
-    let name = arguments.whose.dataset()?;
-    let (name, limit) = match (name, limit) {
-        (Some(name), Some(limit)) => (name, limit),
-        (Some(name), None) => {
-            return Err(usage(format!("say what {name} may spend: --epsilon E, --epsilon E --delta D, or --rho R")));
+impl Arguments {
+    fn asked(&self) -> Asked {
+        Asked {
+            name: self.whose.name.clone(),
+            file: self.whose.file.clone(),
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            rho: self.rho.clone(),
+            allow_large_epsilon: self.allow_large_epsilon,
+            unit: self.unit.clone(),
+            adjacency: self.adjacency.clone(),
         }
-        (None, Some(limit)) => {
-            return Err(usage(format!("say which dataset may spend {limit}: a name, or --file FILE")));
-        }
-        (None, None) if arguments.unit.is_some() || arguments.adjacency.is_some() => {
-            return Err(usage("--unit and --adjacency belong to a dataset; give its name and budget"));
-        }
-        (None, None) => return Ok(None),
-    };
-    // Under the bare name the budget would not apply to `reticent count FILE`.
-    if let Some(name) = arguments.whose.name.as_deref().filter(|name| Path::new(name).is_file()) {
-        return Err(usage(format!(
-            "{name} is a file here; write --file {name} to set the budget of that file, or choose another name"
-        )));
     }
-    // No default: it cannot be changed later, and a budget for a different unit than the releases' is useless.
-    let unit = arguments.unit.clone().ok_or_else(|| {
-        usage(format!(
-            "say whose privacy the budget of {name} protects: --unit row or the name of a column for a table; for `reticent \
-             count`, --unit line (one line per step) or event (time steps)"
-        ))
-    })?;
-    let adjacency = arguments.adjacency.as_deref().map(str::parse).transpose()?;
-    Ok(Some(Dataset::limited(name, limit, unit, adjacency, arguments.allow_large_epsilon)?))
 }
 
-fn limit(arguments: &Arguments) -> Result<Option<Guarantee>> {
-    let Arguments { epsilon, delta, rho, .. } = arguments;
-    Ok(Some(match (epsilon, delta, rho) {
-        (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
-        (Some(epsilon), None, _) => Guarantee::Pure(epsilon.parse()?),
-        (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
-        (None, _, None) => return Ok(None),
-    }))
-}
-
-fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: &Dataset) -> Result<Registration> {
+fn register(arguments: &Arguments, ledger: &DurableLedger, dataset: Dataset) -> Result<(Dataset, Registration)> {
     let said = arguments.adjacency.is_some();
-    let registration = ledger.register_as_said(dataset, said)?;
+    let registration = ledger.register_as_said(&dataset, said)?;
     if let (Some(terms), false) = (&dataset.terms, said || registration == Registration::Unchanged) {
         say!("by default: adjacency {}", terms.adjacency);
     }
-    Ok(registration)
+    Ok((dataset, registration))
 }
 
-fn print(format: Format, place: &Place, outcome: &Outcome<'_>) -> String {
-    let location = &place.location;
-    let Outcome::Dataset(dataset, registration) = outcome else {
-        return match format {
-            Format::Table => format!("the ledger {location} is ready; no dataset was named\n"),
-            Format::Json => json_line(&json!({ "ledger": location.to_string(), "outcome": "ready" })),
-            Format::Csv => format!("ledger,outcome\n{}\n", csv_line(&[location.to_string(), "ready".into()])),
-        };
-    };
-    let Dataset { name, budget, terms } = dataset;
-    let (unit, adjacency) = terms.as_ref().map_or_else(Default::default, |terms| {
-        let Terms { unit, adjacency } = terms;
-        (unit.clone(), adjacency.to_string())
-    });
-    let (outcome, sentence, spent) = match registration {
-        Registration::New => ("registered", format!("registered {name}"), None),
-        Registration::Unchanged => ("unchanged", format!("nothing changed: {name} is already registered"), None),
-        Registration::Limited { spent } => {
-            let sentence = format!("{name} had no limit and has one now, of which it has spent {spent}");
-            ("limited", sentence, Some(spent))
+fn shown(format: Format, place: &Place, registered: Option<(Dataset, Registration)>) -> String {
+    let location = place.location.to_string();
+    let (header, mut object, sentence) = match registered {
+        None => {
+            let sentence = format!("the ledger {location} is ready; no dataset was named");
+            ("ledger,outcome", json!({ "outcome": "ready" }), sentence)
+        }
+        Some((dataset, registration)) => {
+            let sentence = format!("{} (ledger {location})", registration.sentence(&dataset));
+            ("ledger,outcome,dataset,budget,unit,adjacency", registration.to_json(&dataset), sentence)
         }
     };
+    object["ledger"] = location.into();
     match format {
-        Format::Table => {
-            format!("{sentence}: {budget}, unit {unit}, adjacency {adjacency} (ledger {location})\n")
-        }
-        Format::Json => json_line(&json!({
-            "ledger": location.to_string(),
-            "outcome": outcome,
-            "dataset": name,
-            "budget": budget.to_string(),
-            "unit": unit,
-            "adjacency": adjacency,
-            "spent": spent,
-        })),
-        Format::Csv => {
-            let fields = [&location.to_string(), outcome, name, &budget.to_string(), &unit, &adjacency];
-            format!("ledger,outcome,dataset,budget,unit,adjacency\n{}\n", csv_line(&fields.map(String::from)))
-        }
+        Format::Table => sentence + "\n",
+        Format::Json => json_line(&object),
+        Format::Csv => csv_of(header, [object]),
     }
 }

@@ -7,9 +7,7 @@
 //! | `history` | entry by entry |
 //! | `verify` | whether the ledger is intact |
 //! | `reopen` | lets a dataset be charged again after a failure |
-//! | `bar` | a budget as a bar |
 
-mod bar;
 mod create;
 mod history;
 mod reopen;
@@ -21,8 +19,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use reticent_ledger::registration::check_name;
-use reticent_ledger::{DurableLedger, Place, dataset_of_file};
+use reticent_ledger::registration::named;
+use reticent_ledger::{DurableLedger, Place};
 
 /// The arguments of `reticent ledger`.
 #[derive(Debug, clap::Args)]
@@ -97,13 +95,6 @@ struct Whose {
 impl Whose {
     /// The name; `None` if no dataset is named.
     fn dataset(&self) -> Result<Option<String>> {
-        match (&self.name, &self.file) {
-            (_, Some(file)) => Ok(Some(dataset_of_file(file)?)),
-            (Some(name), None) => {
-                check_name("the dataset's name", name)?;
-                Ok(Some(name.clone()))
-            }
-            (None, None) => Ok(None),
-        }
+        Ok(named(self.name.as_deref(), self.file.as_deref())?)
     }
 }

@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use reticent::text::{json_line, printable};
 use reticent_ledger::account;
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
+use reticent_plot::terminal::{framed_bar, plain_bar};
 
-use super::bar::bars;
 use super::{Which, Whose};
-use crate::output::{self, Format, csv, text_table};
+use crate::output::{self, Format, aligned_table, csv, no_blocks};
+
+/// The length of a bar, in characters.
+const BAR: u32 = 20;
 
 /// The arguments of `reticent ledger show`.
 #[derive(Debug, clap::Args)]
@@ -57,10 +59,7 @@ fn table(place: &Place, accounts: &[Account]) -> String {
         return format!("The ledger {location} has no datasets yet; `reticent ledger create` registers one.\n");
     }
     let header = ["dataset", "unit", "adjacency", "budget", "spent", "left", "used", "charges"];
-    let mut table = text_table(&header, accounts.iter().flat_map(rows));
-    if let Some(column) = table.column_mut(header.len() - 1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let table = aligned_table(&header, accounts.iter().flat_map(rows), |place| place + 1 == header.len());
     let suspended = accounts.iter().filter_map(|account| {
         let (name, entry) = (printable(&account.dataset.name), account.suspended?);
         Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts the suspension\n"))
@@ -90,4 +89,16 @@ fn rows(account: &Account) -> Vec<Vec<String>> {
         vec![first(&name), unit, adjacency, budget, spent.to_string(), left, used, first(&charges)]
     };
     account.spent.iter().enumerate().map(row).collect()
+}
+
+/// What was spent as bars, one per component, each on its own line: `ε ████████████░░░░░░░░ 62 %`.
+fn bars(components: &[Component]) -> String {
+    let line = |component: &Component| {
+        let bar = match no_blocks() {
+            true => plain_bar(component.filled(BAR)?, BAR),
+            false => framed_bar(component.filled(8 * BAR)?, BAR),
+        };
+        Some(format!("{} {bar} {} %", component.symbol, component.filled(100)?))
+    };
+    components.iter().filter_map(line).collect::<Vec<_>>().join("\n")
 }

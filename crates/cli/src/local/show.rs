@@ -1,7 +1,7 @@
 //! Estimates, for people and programs.
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 use reticent::local::{Answers, Task};
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
@@ -9,7 +9,7 @@ use reticent_collector::Estimated;
 use reticent_plot::terminal::bar_of;
 use serde_json::json;
 
-use crate::output::{Format, no_blocks, number_table, print, say};
+use crate::output::{Format, aligned_table, no_blocks, number_table, print, say};
 
 /// The length of the longest bar, in characters.
 const LENGTH: f64 = 30.0;
@@ -56,11 +56,7 @@ fn table(estimated: &Estimated, task: &Task) -> Table {
     let most = choices.iter().map(|row| row.consistent).fold(1.0, f64::max);
     rows.iter_mut().zip(choices).for_each(|(row, choice)| row.push(bar(choice.consistent / most)));
     headings.push("");
-    let mut table = number_table(&headings, rows);
-    if let Some(bars) = table.column_mut(headings.len() - 1) {
-        bars.set_cell_alignment(CellAlignment::Left);
-    }
-    table
+    aligned_table(&headings, rows, |place| place > 0 && place + 1 < headings.len())
 }
 
 /// A fraction of the longest bar.

@@ -1,15 +1,12 @@
 //! `reticent party simulate` and `reticent party view`: all parties in one process.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use reticent_ledger::accounting::refuse_uncharged;
-use reticent_party::{CheckedTask, OwnRows, Statistic};
+use anyhow::Result;
+use reticent_party::{Cell, CheckedTask, OwnRows};
 
 use super::show;
-use crate::exit::usage;
 use crate::output::{Format, csv, number_table, print, say, write_new};
 
 /// The arguments of `reticent party simulate`.
@@ -67,35 +64,18 @@ struct Stage {
 }
 
 impl Stage {
-    fn checked(&self) -> Result<CheckedTask> {
-        Ok(CheckedTask::read(&self.task)?)
-    }
-
-    /// Each party's rows, in the task's order.
-    fn rows(&self, checked: &CheckedTask) -> Result<Vec<OwnRows>> {
-        let mut tables: BTreeMap<&str, BTreeMap<String, PathBuf>> = BTreeMap::new();
-        for text in &self.tables {
-            let wrong = || usage(format!("--table {text}: write it as --table PARTY.TABLE=FILE"));
-            let (name, file) = text.split_once('=').ok_or_else(wrong)?;
-            let (party, table) = name.split_once('.').ok_or_else(wrong)?;
-            checked.task().place(party)?;
-            tables.entry(party).or_default().insert(table.into(), file.into());
-        }
-        let open = |name: &str| {
-            let none = BTreeMap::new();
-            OwnRows::open(checked, tables.get(name).unwrap_or(&none)).with_context(|| format!("party {name}"))
-        };
-        let rows = checked.task().parties().iter().map(|member| open(&member.name)).collect::<Result<Vec<_>>>()?;
-        refuse_uncharged(&rows.iter().flat_map(OwnRows::files).cloned().collect::<Vec<_>>())?;
-        Ok(rows)
+    /// The task, and each party's rows.
+    fn set(&self) -> Result<(CheckedTask, Vec<OwnRows>)> {
+        crate::query::quiet_panics();
+        let checked = CheckedTask::read(&self.task)?;
+        let rows = OwnRows::of_all(&checked, &self.tables)?;
+        Ok((checked, rows))
     }
 }
 
 /// Simulates the parties.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    crate::query::quiet_panics();
-    let checked = arguments.stage.checked()?;
-    let rows = arguments.stage.rows(&checked)?;
+    let (checked, rows) = arguments.stage.set()?;
     warn();
     let simulated = reticent_party::simulate(checked.task(), rows)?;
     if let Some(path) = &arguments.transcript {
@@ -109,42 +89,32 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Shows an adversary's view.
 pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
-    crate::query::quiet_panics();
-    let checked = arguments.stage.checked()?;
+    let (checked, rows) = arguments.stage.set()?;
     let honest = checked.task().place(&arguments.all_but)?;
-    let rows = arguments.stage.rows(&checked)?;
     warn();
     let seen = reticent_party::view(&checked, rows, honest)?;
-    let (noisy, loss, text) = (&seen.left, &seen.loss, seen.to_json(&checked).to_string() + "\n");
+    let (loss, text) = (&seen.loss, seen.to_json(&checked).to_string() + "\n");
     if let Some(path) = &arguments.out {
         write_new(path, &text)?;
     }
+    let cells = || checked.task().cells().iter().zip(seen.left.iter().copied());
     match arguments.format {
         Format::Json => print(&text)?,
         Format::Csv => {
-            let row = |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), noisy.to_string()];
-            print(&csv("cell,steps", checked.task().cells().iter().zip(noisy).map(row)))?;
+            let row = |(cell, noisy): (&Cell, i64)| vec![cell.name.clone(), noisy.to_string()];
+            print(&csv("cell,steps", cells().map(row)))?;
         }
         Format::Table => {
-            let row =
-                |(cell, noisy): (&reticent_party::Cell, &i64)| vec![cell.name.clone(), in_units(*noisy, &cell.step)];
+            let row = |(cell, noisy): (&Cell, i64)| vec![cell.name.clone(), cell.in_units(noisy)];
             let heading = format!("what is left of {}, with its own noise", arguments.all_but);
-            let table = number_table(&["cell", &heading], checked.task().cells().iter().zip(noisy).map(row));
-            print(&format!("{table}\n"))?;
+            print(&format!("{}\n", number_table(&["cell", &heading], cells().map(row))))?;
             say!("{} has ε = {loss} against all others together", arguments.all_but);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number of grid steps in units of the cell.
-fn in_units(steps: i64, step: &reticent::exact::Rational) -> String {
-    match step.to_f64() {
-        1.0 => steps.to_string(),
-        step => format!("{:.3}", steps as f64 * step),
-    }
-}
-
+/// Says that nothing is charged.
 pub fn warn() {
     say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
 }

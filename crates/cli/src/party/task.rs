@@ -1,25 +1,18 @@
 //! `reticent party task`: the file that all parties agree on.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
-use reticent::privacy::Adjacency;
 use reticent_ledger::accounting::refuse_public;
-use reticent_party::query::cells;
 use reticent_party::task::Number;
-use reticent_party::{CheckedTask, Config, Draft, Member, OwnRows, PrivateKey, PublicKey, Task};
-use reticent_sql::joint::Shape;
-use reticent_sql::settings::words::{guarantee, keys, range};
-use reticent_sql::{JointQuery, Options, Unit};
+use reticent_party::{CheckedTask, Config, Draft, Member, OwnRows, Task};
 
 use super::show;
 use crate::exit::usage;
 use crate::output::{Format, print, say, write_new};
-use crate::query::{listed_files, pairs};
+use crate::query::{listed_files, pairs, public_keys};
 
 /// The arguments of `reticent party task`.
 #[derive(Debug, clap::Args)]
@@ -161,23 +154,9 @@ fn check(check: &Check) -> Result<()> {
 
 fn write(new: &New) -> Result<()> {
     crate::query::quiet_panics();
-    let guarantee = guarantee(Some(&new.epsilon), None, None)?.confirmed(new.allow_large_epsilon)?;
-    let mut options = Options::new(guarantee);
-    options.adjacency = new.adjacency.parse::<Adjacency>()?;
-    options.unit = if new.unit == "row" { Unit::Row } else { Unit::Column(new.unit.clone()) };
-    (options.max_groups, options.max_rows) = (new.max_groups, new.max_rows);
-    let bounds: BTreeMap<String, String> = pairs("--bounds", &new.bounds, "age=0..120")?.into_iter().collect();
-    for (column, text) in &bounds {
-        options.bounds.insert(column.clone(), range(column, text)?);
-    }
     // The keys become part of the task, which everyone can read.
     refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
-    for (column, text) in pairs("--keys", &new.keys, "region=regions.csv")? {
-        let list = keys(&column, &text, None)?;
-        options.keys.insert(column, list);
-    }
-    let query = JointQuery::imagined(&new.sql, options.clone())?;
-    let text = draft(new, bounds, options, query.shape())?.to_toml();
+    let text = draft(new)?.derived(new.bound)?.to_toml();
     // Find mistakes before anyone has the task.
     let checked = CheckedTask::new(text.parse::<Task>()?)?;
     match &new.out {
@@ -188,8 +167,8 @@ fn write(new: &New) -> Result<()> {
     Ok(())
 }
 
-fn draft(new: &New, bounds: BTreeMap<String, String>, options: Options, shape: &Shape) -> Result<Draft> {
-    let parties = new.parties.iter().map(|party| member(party)).collect::<Result<Vec<_>>>()?;
+/// The task without the numbers that follow from its query.
+fn draft(new: &New) -> Result<Draft> {
     let protocol = match (new.protocol, new.colluders) {
         (Way::Masked, None) => {
             return Err(usage(
@@ -203,7 +182,6 @@ fn draft(new: &New, bounds: BTreeMap<String, String>, options: Options, shape: &
         (Way::Masked, Some(_)) => "masked",
         (Way::Broadcast, None) => "broadcast",
     };
-    let largest = || Shape::bound(u32::try_from(parties.len()).unwrap_or(u32::MAX));
     Ok(Draft {
         title: new.title.clone(),
         session: new.session.clone(),
@@ -212,44 +190,15 @@ fn draft(new: &New, bounds: BTreeMap<String, String>, options: Options, shape: &
         epsilon: Number::Text(new.epsilon.clone()),
         allow_large_epsilon: new.allow_large_epsilon,
         unit: new.unit.clone(),
-        adjacency: options.adjacency.to_string(),
+        adjacency: new.adjacency.clone(),
         sql: new.sql.clone(),
-        bounds,
-        keys: options.keys.into_iter().collect(),
+        bounds: pairs("--bounds", &new.bounds, "age=0..120")?.into_iter().collect(),
+        keys: public_keys(&new.keys)?.into_iter().collect(),
         max_rows: new.max_rows,
         max_groups: new.max_groups,
-        bound: new.bound.unwrap_or_else(largest),
-        sensitivity: shape.sensitivity()?,
-        cells: cells(shape),
-        parties,
+        bound: 0,
+        sensitivity: 0,
+        cells: Vec::new(),
+        parties: new.parties.iter().map(|party| Member::written(party)).collect::<Result<_, _>>()?,
     })
-}
-
-/// Name, key and address; the key may be in a file.
-fn member(text: &str) -> Result<Member> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    let [name, key, address] = parts[..] else {
-        return Err(usage(format!(
-            "--party {text}: write it as --party NAME,KEY,HOST:PORT, as in --party north,north.pub,127.0.0.1:7001"
-        )));
-    };
-    let key = match key.parse::<PublicKey>() {
-        Ok(key) => key,
-        Err(_) if Path::new(key).is_file() => {
-            if let Ok(private) = PrivateKey::read(Path::new(key)) {
-                return Err(usage(format!(
-                    "--party {name}: {key} is a private key; keep it to yourself, and give the public key, {}",
-                    private.public()
-                )));
-            }
-            let text = fs::read_to_string(key).with_context(|| format!("{key} cannot be read"))?;
-            text.trim()
-                .parse()
-                .map_err(|error| usage(format!("--party {name}: {key} does not contain a public key: {error}")))?
-        }
-        Err(error) => {
-            return Err(usage(format!("--party {name}: there is no file {key}, and it is not a key: {error}")));
-        }
-    };
-    Ok(Member { name: name.into(), key, address: address.into() })
 }

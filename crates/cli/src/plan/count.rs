@@ -4,12 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::continual::{Comparison, Horizon, Prediction, Stream, Unit, compare};
+use reticent::continual::{Horizon, Prediction, Stream, Unit, compare};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
 use serde_json::json;
 
-use super::{chart, people};
-use crate::output::{self, Format, json_lines};
+use super::people;
+use crate::output::{self, Format, csv_of, json_lines};
+
+/// What a spreadsheet gets of a prediction.
+const COLUMNS: &str =
+    "counter,guarantee,steps,rmse_last,rmse_average,rmse_worst,max_error_95,max_error_95_is,state_bytes";
 
 /// The arguments of `reticent plan count`.
 #[derive(Debug, clap::Args)]
@@ -59,13 +63,13 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = compare(&stream(arguments)?, &guarantees(arguments)?)?;
     if let Some(path) = &arguments.plot {
-        let svg = chart::errors(&plan).to_svg(760, 480);
+        let svg = reticent_plot::plans::counters(&plan).to_svg(760, 480);
         output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
         Format::Table => people::table(&plan),
         Format::Json => json_lines(plan.predictions.iter().map(json)),
-        Format::Csv => csv(&plan),
+        Format::Csv => csv_of(COLUMNS, plan.predictions.iter().map(json)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -100,22 +104,4 @@ fn json(prediction: &Prediction) -> serde_json::Value {
         "max_error_95_is": prediction.largest.is.name(),
         "state_bytes": prediction.state_bytes,
     })
-}
-
-fn csv(plan: &Comparison) -> String {
-    let header = "counter,guarantee,steps,rmse_last,rmse_average,rmse_worst,max_error_95,max_error_95_is,state_bytes";
-    let row = |prediction: &Prediction| {
-        vec![
-            prediction.counter.name().into(),
-            prediction.guarantee.to_string(),
-            prediction.steps.to_string(),
-            prediction.last.to_string(),
-            prediction.average.to_string(),
-            prediction.worst.to_string(),
-            prediction.largest.value.to_string(),
-            prediction.largest.is.name().into(),
-            prediction.state_bytes.to_string(),
-        ]
-    };
-    output::csv(header, plan.predictions.iter().map(row))
 }

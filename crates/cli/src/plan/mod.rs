@@ -1,6 +1,5 @@
 //! `reticent plan`: predicts accuracy before anything is spent.
 
-mod chart;
 pub mod count;
 mod people;
 pub mod trust;

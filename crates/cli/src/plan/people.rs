@@ -1,11 +1,11 @@
 //! A plan for people: a table with a chart in it, and a sentence.
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 use reticent::continual::usefulness::Basis;
 use reticent::continual::{Comparison, Prediction};
 use reticent_plot::terminal::{bars_between, bytes, short};
 
-use crate::output::text_table;
+use crate::output::aligned_table;
 
 /// The whole text.
 pub fn table(plan: &Comparison) -> String {
@@ -67,14 +67,8 @@ fn rows(plan: &Comparison) -> Table {
         }
         cells
     };
-    let mut table = text_table(&header, plan.predictions.iter().enumerate().map(row));
-    for (place, name) in header.iter().enumerate() {
-        let numbers = !["counter", "guarantee", bars].contains(name);
-        if let Some(column) = table.column_mut(place).filter(|_| numbers) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
+    let is_number = |place: usize| !["counter", "guarantee", bars].contains(&header[place]);
+    aligned_table(&header, plan.predictions.iter().enumerate().map(row), is_number)
 }
 
 /// The best counter in plain words.

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use reticent::multiparty::trust::{self, Cost, Trust};
 use reticent::privacy::Epsilon;
+use reticent_plot::plans::trust_models;
 use reticent_plot::terminal::{bars_between, short};
-use reticent_plot::{Chart, Scale, Series, Style};
 use serde_json::json;
 
-use crate::output::{self, Format, json_lines, text_table};
+use crate::output::{self, Format, aligned_table, json_lines};
 
 /// Up to this many parties, programs get every number of colluders; people, and larger numbers, some of them.
 const EVERY_NUMBER: u32 = 256;
@@ -55,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ => trust::of_one_count(arguments.rows, arguments.parties, &epsilon)?,
     };
     if let Some(path) = &arguments.plot {
-        let svg = chart(arguments, &epsilon, &costs).to_svg(760, 480);
+        let svg = trust_models(arguments.rows, arguments.parties, &epsilon, &costs).to_svg(760, 480);
         output::write_over(path, svg)?;
     }
     output::print(&match arguments.format {
@@ -83,12 +82,7 @@ fn table(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> String {
             against,
         ]
     };
-    let mut table = text_table(&header, costs.iter().map(row));
-    for place in [1, 3, 4, 5] {
-        if let Some(column) = table.column_mut(place) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let table = aligned_table(&header, costs.iter().map(row), |place| ![0, 2].contains(&place));
     let (rows, parties) = (arguments.rows, arguments.parties);
     let mut lines = vec![
         format!(
@@ -141,31 +135,4 @@ fn csv(costs: &[Cost]) -> String {
     };
     let header = "model,parties,standard_deviation,half_width_95,epsilon_if_all_others_collude";
     output::csv(header, costs.iter().map(row))
-}
-
-/// The error against the number of colluders, with horizontal lines for the models that have none.
-fn chart(arguments: &Arguments, epsilon: &Epsilon, costs: &[Cost]) -> Chart {
-    let most = f64::from(arguments.parties.saturating_sub(1).max(1));
-    let masked = costs.iter().filter_map(|cost| match cost.trust {
-        Trust::Masked { colluders } => Some((f64::from(colluders), cost.standard_deviation)),
-        _ => None,
-    });
-    let masked: Vec<(f64, f64)> = masked.collect();
-    let across = |cost: &Cost| {
-        let style = if cost.trust == Trust::Curator { Style::Line } else { Style::Dashed };
-        Series::new(cost.name(), [(0.0, cost.standard_deviation), (most, cost.standard_deviation)], style)
-    };
-    let (rows, parties) = (arguments.rows, arguments.parties);
-    let title = format!("One count of {rows} rows at ε = {epsilon}, {parties} parties");
-    let description =
-        "Standard deviation of the same count in every trust model, against the number of parties that may collude.";
-    let mut chart = Chart::new(title)
-        .described(description)
-        .x("parties that may collude", Scale::Linear)
-        .y("standard deviation of the count", Scale::Log)
-        .with(Series::line("masked", masked));
-    for cost in costs.iter().filter(|cost| !matches!(cost.trust, Trust::Masked { .. })) {
-        chart = chart.with(across(cost));
-    }
-    chart
 }

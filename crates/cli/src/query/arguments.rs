@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::numbers;
+use reticent_sql::limits::{bytes, duration};
+
 use crate::output::Format;
 
 /// The arguments of `reticent query`.
@@ -64,10 +65,10 @@ pub struct Arguments {
     pub accounting: crate::accounting::Arguments,
 
     /// Memory limit, such as 4GiB; what does not fit is spilled to --temp-dir [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Run")]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Run")]
     pub memory_limit: Option<u64>,
     /// Time limit, such as 10m; a query that exceeds it fails and stays charged [default: none]
-    #[arg(long, value_name = "TIME", value_parser = numbers::duration, help_heading = "Run")]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Run")]
     pub time_limit: Option<Duration>,
     /// Where to spill rows that do not fit in memory; removed at the end [default: the system's temporary folder]
     #[arg(long, value_name = "FOLDER", help_heading = "Run")]

@@ -131,10 +131,6 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
     if inputs.is_empty() {
         return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
     }
-    let listed = |(column, text): (String, String)| -> Result<(String, Vec<String>)> {
-        let list = keys(&column, &text, None)?;
-        Ok((column, list))
-    };
     let asked = Asked {
         epsilon: arguments.epsilon.clone(),
         delta: arguments.delta.clone(),
@@ -145,11 +141,17 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         max_groups: arguments.max_groups.clone(),
         max_rows: arguments.max_rows.clone(),
         bounds: pairs("--bounds", &arguments.bounds, "age=0..120")?,
-        keys: pairs("--keys", &arguments.keys, "region=regions.csv")?.into_iter().map(listed).collect::<Result<_>>()?,
+        keys: public_keys(&arguments.keys)?,
         weights: pairs("--weight", &arguments.weights, "mean=2")?,
     };
     let policies = arguments.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
     Ok(Settings::new(&arguments.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?)
+}
+
+/// The public keys of each column, from `--keys`.
+pub fn public_keys(written: &[String]) -> Result<Vec<(String, Vec<String>)>> {
+    let listed = |(column, text): (String, String)| Ok((column.clone(), keys(&column, &text, None)?));
+    pairs("--keys", written, "region=regions.csv")?.into_iter().map(listed).collect()
 }
 
 /// `NAME=VALUE`, each

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use reticent_client::streams::keys;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Service;
 use crate::output::say;
 
-/// The arguments of `reticent stream create`.
-#[derive(Debug, clap::Args)]
+/// The arguments of `reticent stream create`; their names are those of the service's fields.
+#[derive(Debug, clap::Args, Serialize)]
 #[command(
     after_help = "A stream does not change once it is created, and its cost is charged at once, for all steps to come. \
 `reticent plan count` predicts its accuracy.
@@ -67,6 +68,7 @@ pub struct Arguments {
     /// Number of steps of releases to keep [default: all]
     #[arg(long, value_name = "STEPS")]
     history: Option<u64>,
+    #[serde(skip)]
     #[command(flatten)]
     service: Service,
 }
@@ -74,27 +76,10 @@ pub struct Arguments {
 /// Creates the stream.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
-    let keys = arguments.keys.as_deref().map(keys).transpose()?;
-    let mut draft = json!({
-        "name": arguments.name,
-        "step": arguments.step,
-        "epsilon": arguments.epsilon,
-        "delta": arguments.delta,
-        "rho": arguments.rho,
-        "allow_large_epsilon": arguments.allow_large_epsilon.then_some(true),
-        "horizon": arguments.horizon,
-        "range": arguments.range,
-        "keys": keys,
-        "mode": arguments.mode,
-        "unit": arguments.unit,
-        "adjacency": arguments.adjacency,
-        "counter": arguments.counter,
-        "dataset": arguments.dataset,
-        "dedup": arguments.dedup,
-        "history": arguments.history,
-    });
+    let mut draft = serde_json::to_value(arguments)?;
+    draft["keys"] = arguments.keys.as_deref().map(keys).transpose()?.into();
     if let Value::Object(fields) = &mut draft {
-        fields.retain(|_, value| !value.is_null());
+        fields.retain(|_, value| !value.is_null() && *value != Value::Bool(false));
     }
     let created = client.post("/v1/streams", &draft)?;
     let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();

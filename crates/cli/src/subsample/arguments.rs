@@ -5,7 +5,8 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::numbers;
+use reticent_sql::limits::{bytes, duration};
+
 use crate::output::Format;
 
 /// The arguments of `reticent subsample`.
@@ -62,10 +63,10 @@ pub struct Arguments {
     pub blocks: u64,
 
     /// Time limit of a run; a block whose run exceeds it has no answer
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = numbers::duration, help_heading = "Runs")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration, help_heading = "Runs")]
     pub time_limit: Duration,
     /// Address space limit of a run [default: none]
-    #[arg(long, value_name = "SIZE", value_parser = numbers::bytes, help_heading = "Runs")]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Runs")]
     pub memory: Option<u64>,
     /// Number of parallel runs; a greedy run can spoil the others, so the noise is that of a unit that changes N
     /// answers

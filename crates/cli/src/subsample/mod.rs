@@ -3,14 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `parameters` | from arguments to a plan and a statistic |
 //! | `show` | the output |
 //!
 //! The order: check everything but the rows, try the program on made-up rows, charge, read the rows, run, store the
 //! outcome, show it.
 
 mod arguments;
-mod parameters;
 mod show;
 
 use std::io::BufReader;
@@ -21,11 +19,14 @@ use reticent::ledger::RunResult;
 use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
-use reticent_subsample::{DryRun, Environment, Kept, Subsample, Table, Trial};
+use reticent_subsample::{
+    DryRun, Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial, Worker,
+};
 
 pub use arguments::{Arguments, BlockArguments};
 
 use crate::accounting::payer;
+use crate::exit::usage;
 use crate::output::{self, progress_bar, say};
 
 /// Runs `reticent subsample`.
@@ -33,9 +34,9 @@ use crate::output::{self, progress_bar, say};
 /// # Errors
 /// If something outside the rows is wrong, there is not enough budget left, or reading fails.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let plan = parameters::plan(arguments)?;
+    let plan = plan(arguments)?;
     let table = Table::open(&arguments.data)?;
-    let statistic = parameters::statistic(arguments, table.header())?;
+    let statistic = statistic(arguments, table.header())?;
     let environment = Environment { memory: arguments.memory, ..Environment::best() };
     let subsample = Subsample::new(plan, statistic, table, environment)?;
     if arguments.unit.is_none() {
@@ -65,6 +66,38 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     })?;
     show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())
+}
+
+/// How answers become a release.
+fn plan(arguments: &Arguments) -> Result<Plan> {
+    let summary = Summary::asked(arguments.numeric.as_deref(), arguments.delta.as_deref())?;
+    let plan = Plan::new(Parameters {
+        unit: arguments.unit.as_deref().unwrap_or("row").into(),
+        adjacency: arguments.adjacency.parse()?,
+        blocks: arguments.blocks,
+        default: arguments.default.clone(),
+        schedule: Schedule::asked(arguments.jobs, arguments.time_limit, !arguments.unpadded)?,
+        ..Parameters::new(arguments.epsilon.parse()?, summary)
+    })?;
+    plan.guarantee().clone().confirmed(arguments.allow_large_epsilon)?;
+    Ok(plan)
+}
+
+/// The statistic given by the arguments, checked without reading a row.
+fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> {
+    let statistic = match (&arguments.sql, &arguments.program) {
+        (Some(_), _) if !arguments.program_arguments.is_empty() => {
+            return Err(usage("what follows -- are the arguments of --program; leave them out with --sql"));
+        }
+        (Some(sql), _) => {
+            // This executable, in another process.
+            let program = std::env::current_exe().context("this program does not find itself to run the SQL")?;
+            Statistic::sql(sql, header, Worker { program, arguments: vec!["block-sql".into(), "--".into()] })
+        }
+        (None, Some(program)) => Statistic::program(program, &arguments.program_arguments),
+        (None, None) => return Err(usage("name the statistic with --sql or --program")),
+    };
+    Ok(statistic?)
 }
 
 /// The request to charge: everything that the release depends on, except the rows.

@@ -51,6 +51,19 @@ impl fmt::Display for Guarantee {
 }
 
 impl Guarantee {
+    /// The guarantee that users write as ε, as ε and δ, or as ρ; `None` if neither ε nor ρ is given. ρ beside ε is ignored.
+    ///
+    /// # Errors
+    /// If a number is out of range.
+    pub fn written(epsilon: Option<&str>, delta: Option<&str>, rho: Option<&str>) -> Result<Option<Self>> {
+        Ok(match (epsilon, delta, rho) {
+            (Some(epsilon), None, _) => Some(Self::Pure(epsilon.parse()?)),
+            (Some(epsilon), Some(delta), _) => Some(Self::Approx(epsilon.parse()?, delta.parse()?)),
+            (None, _, Some(rho)) => Some(Self::Zcdp(rho.parse()?)),
+            (None, _, None) => None,
+        })
+    }
+
     /// Both guarantees about the same data: ε, δ and ρ add up, even if the second query was chosen after seeing the
     /// first answer.
     ///

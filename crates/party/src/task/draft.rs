@@ -1,10 +1,14 @@
 //! A task as written in TOML.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
+use reticent::message;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::PublicKey;
+use crate::error::{Error, Result};
+use crate::keys::{PrivateKey, PublicKey};
 
 /// A task as written in TOML; only checked for unknown fields. The fields are documented at [`Task`](super::Task).
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -88,4 +92,45 @@ pub struct Member {
     pub key: PublicKey,
     /// Its address: `HOST:PORT`.
     pub address: String,
+}
+
+impl Member {
+    /// A party written as `NAME,KEY,HOST:PORT`, where KEY is the public key or a file that holds it.
+    ///
+    /// # Errors
+    /// If it is written otherwise, or the file does not hold a public key: least of all a private one.
+    pub fn written(text: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let [name, key, address] = parts[..] else {
+            return Err(Error::Request(message!(
+                ["party"],
+                " {text}: write it as ",
+                ["party"],
+                " NAME,KEY,HOST:PORT, as in ",
+                ["party"],
+                " north,north.pub,127.0.0.1:7001"
+            )));
+        };
+        let file = Path::new(key);
+        let key = match key.parse::<PublicKey>() {
+            Ok(key) => key,
+            Err(_) if file.is_file() => {
+                if let Ok(private) = PrivateKey::read(file) {
+                    let public = private.public();
+                    return Err(Error::Request(message!(
+                        ["party"],
+                        " {name}: {key} is a private key; keep it to yourself, and give the public key, {public}"
+                    )));
+                }
+                let text = fs::read_to_string(file).map_err(|error| Error::file("read", file, error))?;
+                let wrong = |error| message!(["party"], " {name}: {key} does not contain a public key: {error}");
+                text.trim().parse().map_err(|error: Error| Error::Request(wrong(error)))?
+            }
+            Err(error) => {
+                let wrong = message!(["party"], " {name}: there is no file {key}, and it is not a key: {error}");
+                return Err(Error::Request(wrong));
+            }
+        };
+        Ok(Self { name: name.into(), key, address: address.into() })
+    }
 }

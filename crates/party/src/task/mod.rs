@@ -100,6 +100,16 @@ pub struct Cell {
     pub step: Rational,
 }
 
+impl Cell {
+    /// A number of steps in words: exact if a step is worth 1.
+    pub fn in_units(&self, steps: i64) -> String {
+        match self.step.to_f64() {
+            1.0 => steps.to_string(),
+            step => format!("{:.3}", steps as f64 * step),
+        }
+    }
+}
+
 impl Task {
     /// Reads a task file.
     ///
@@ -209,24 +219,9 @@ impl Task {
         &self.draft.sql
     }
 
-    /// The columns' clamping bounds, as in a policy.
-    pub fn bounds(&self) -> &BTreeMap<String, String> {
-        &self.draft.bounds
-    }
-
-    /// The columns' public keys, as in a policy.
-    pub fn keys(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.draft.keys
-    }
-
-    /// How many of a unit's rows count.
-    pub fn max_rows(&self) -> Option<u64> {
-        self.draft.max_rows
-    }
-
-    /// In how many groups a unit counts.
-    pub fn max_groups(&self) -> Option<u64> {
-        self.draft.max_groups
+    /// The task as it was written.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
     }
 
     /// The largest absolute value of each party's number, in steps.

@@ -6,10 +6,30 @@
 
 use reticent::privacy::Guarantee;
 use reticent_ledger::{Budget, Spend};
+use reticent_sql::settings::words::guarantee;
 use rusqlite::{OptionalExtension, TransactionBehavior, params};
 
 use super::{Token, Tokens};
 use crate::error::{Error, Result};
+
+/// A cap as users write it: `staff=1`, `staff=1,1e-7` or `staff=rho:0.5`.
+///
+/// # Errors
+/// If it is written otherwise.
+pub fn written(text: &str) -> Result<(String, Guarantee)> {
+    let wrong = |why: &str| {
+        let allowed = "--cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5";
+        Error::field("cap", format!("--cap {text}: {why}write it as {allowed}"))
+    };
+    let parts = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty());
+    let (dataset, limit) = parts.ok_or_else(|| wrong(""))?;
+    let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
+        (Some(rho), _) => guarantee(None, None, Some(rho)),
+        (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
+        (None, None) => guarantee(Some(limit), None, None),
+    };
+    Ok((dataset.to_owned(), limit.map_err(|error| wrong(&format!("{error}; ")))?))
+}
 
 /// A reservation for a charge, taken back if the ledger refuses it.
 #[derive(Debug)]

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use reticent::privacy::Guarantee;
 use reticent_durable::{Failure, FileId, Form, Journal, Opening, SystemFiles, replace};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::role::Role;
@@ -75,6 +76,15 @@ pub struct Token {
     pub created: String,
     /// When it was revoked, if it was.
     pub revoked: Option<String>,
+}
+
+impl Token {
+    /// The record, for programs.
+    pub fn to_json(&self) -> Value {
+        let Self { id, name, role, caps, created, revoked } = self;
+        let caps: Map<_, _> = caps.iter().map(|(dataset, cap)| (dataset.clone(), cap.to_string().into())).collect();
+        json!({ "id": id, "name": name, "role": role, "caps": caps, "created": created, "revoked": revoked })
+    }
 }
 
 /// All tokens of a data directory. Commands and the service may have them open at the same time.

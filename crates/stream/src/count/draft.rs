@@ -243,26 +243,22 @@ impl Draft {
 
     /// The guarantee of all releases together.
     fn guarantee(&self) -> Result<Guarantee> {
-        let guarantee = match (&self.epsilon, &self.delta, &self.rho) {
-            (Some(epsilon), None, _) => Guarantee::Pure(epsilon.parse()?),
-            (Some(epsilon), Some(delta), _) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
-            (None, _, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
-            (None, ..) => {
-                let advice = message!(
-                    "choose a privacy guarantee: ",
-                    ["epsilon"],
-                    " E, ",
-                    ["epsilon"],
-                    " E ",
-                    ["delta"],
-                    " D, or ",
-                    ["rho"],
-                    " R"
-                );
-                return Err(Error::combination("epsilon", advice));
-            }
+        let guarantee = Guarantee::written(self.epsilon.as_deref(), self.delta.as_deref(), self.rho.as_deref())?;
+        let missing = || {
+            let advice = message!(
+                "choose a privacy guarantee: ",
+                ["epsilon"],
+                " E, ",
+                ["epsilon"],
+                " E ",
+                ["delta"],
+                " D, or ",
+                ["rho"],
+                " R"
+            );
+            Error::combination("epsilon", advice)
         };
-        Ok(guarantee.confirmed(self.allow_large_epsilon)?)
+        Ok(guarantee.ok_or_else(missing)?.confirmed(self.allow_large_epsilon)?)
     }
 }
 

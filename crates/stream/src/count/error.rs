@@ -96,6 +96,8 @@ pub enum Error {
     NotACount,
     /// The output failed.
     Output(io::Error),
+    /// The ledger refused.
+    Ledger(reticent_ledger::Error),
     /// An error of the core library.
     Core(reticent::Error),
 }
@@ -117,6 +119,7 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             Self::Core(error) => error.class(),
+            Self::Ledger(error) => error.class(),
             Self::Parameter { .. }
             | Self::Combination { .. }
             | Self::Differs { .. }
@@ -173,6 +176,7 @@ impl Explained for Error {
             }
             Self::NotACount => "the stored outcome of this request is not a count".into(),
             Self::Output(error) => error.to_string().into(),
+            Self::Ledger(error) => error.message(),
             Self::Core(error) => error.message(),
         }
     }
@@ -190,6 +194,12 @@ impl std::error::Error for Error {}
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
+    }
+}
+
+impl From<reticent_ledger::Error> for Error {
+    fn from(error: reticent_ledger::Error) -> Self {
+        Self::Ledger(error)
     }
 }
 

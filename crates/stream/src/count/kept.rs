@@ -12,6 +12,7 @@ use super::lines::Lines;
 use super::mode::Mode;
 use super::reader::Reader;
 use super::released::{Highest, Released};
+use super::source::Source;
 use crate::plan::Plan;
 
 /// Requests with more releases are too large to be stored in one piece; save the stream instead.
@@ -64,11 +65,20 @@ impl Kept {
         }
     }
 
-    /// Checks that the releases of a plan are few enough to be stored in one piece.
+    /// Checks that the input is a file with a name, and the releases of a plan are few enough to be stored in one piece.
     ///
     /// # Errors
-    /// If they are not.
-    pub fn check(plan: &Plan) -> Result<()> {
+    /// If not.
+    pub fn check(plan: &Plan, source: &Source) -> Result<()> {
+        if source.stream || source.path.is_none() {
+            let advice = message!(
+                ["request"],
+                " keeps all releases and prints them at the end, so the input must be a file with a name; for a stream that goes \
+                 on, use ",
+                ["save"]
+            );
+            return Err(Error::combination("request", advice));
+        }
         let per_step = match plan {
             Plan::One(_) => 1,
             Plan::Keyed(_, keys) => keys.len().max(1) as u64,

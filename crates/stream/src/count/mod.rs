@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`draft`] | [`Draft`]: the parameters, and every rule that must hold before anything is charged |
 //! | [`definition`] | [`Definition`], [`Fields`], [`Input`]: what is read from a line, and how lines become steps |
+//! | [`keys`] | known keys, as users write them |
 //! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
 //! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
@@ -17,6 +18,7 @@
 //! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
 //! | [`released`] | [`Released`], [`Highest`]: what is released |
 //! | [`engine`] | [`Engine`], [`Audience`]: count, save, show |
+//! | [`showing`] | [`Showing`]: the value and the half-width that are shown of a release |
 //! | [`listing`] | [`Listing`](listing::Listing): releases as lines of text |
 //! | [`store`] | [`Store`]: a counter on disk |
 //! | [`kept`] | [`Kept`]: all releases of a request, as stored in a ledger |
@@ -58,6 +60,7 @@ pub mod draft;
 pub mod engine;
 pub mod error;
 pub mod kept;
+pub mod keys;
 mod line_steps;
 pub mod lines;
 pub mod listing;
@@ -66,6 +69,7 @@ pub mod reader;
 pub mod released;
 mod same;
 mod seizure;
+pub mod showing;
 pub mod source;
 pub mod store;
 mod time_steps;
@@ -80,6 +84,7 @@ pub use self::lines::Lines;
 pub use self::mode::Mode;
 pub use self::reader::Reader;
 pub use self::released::{Highest, Released};
+pub use self::showing::Showing;
 pub use self::source::Source;
 pub use self::store::{State, Store};
 pub use crate::plan::Plan;

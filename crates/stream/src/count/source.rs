@@ -94,7 +94,7 @@ fn extension(path: &Path) -> Option<String> {
 }
 
 /// The file behind standard input, if it is a regular file with a name.
-pub fn standard_file() -> Option<PathBuf> {
+fn standard_file() -> Option<PathBuf> {
     Path::new("/dev/stdin").canonicalize().ok().filter(|path| path.is_file())
 }
 

@@ -318,18 +318,13 @@ fn parse_range(text: &str) -> Result<(i64, i64)> {
 }
 
 fn guarantee(draft: &Draft) -> Result<Guarantee> {
-    let guarantee = match (&draft.epsilon, &draft.delta, &draft.rho) {
-        (Some(epsilon), None, None) => Guarantee::Pure(epsilon.parse()?),
-        (Some(epsilon), Some(delta), None) => Guarantee::Approx(epsilon.parse()?, delta.parse()?),
-        (None, None, Some(rho)) => Guarantee::Zcdp(rho.parse()?),
-        (None, _, None) => {
-            return Err(Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho"));
-        }
-        (_, _, Some(rho)) => {
-            let allowed = "left out if epsilon or delta is given: a stream has one guarantee";
-            return Err(Error::parameter("rho", rho, allowed));
-        }
-    };
+    let Draft { epsilon, delta, rho, .. } = draft;
+    if let (Some(rho), true) = (rho, epsilon.is_some() || delta.is_some()) {
+        let allowed = "left out if epsilon or delta is given: a stream has one guarantee";
+        return Err(Error::parameter("rho", rho, allowed));
+    }
+    let missing = || Error::parameter("epsilon", "missing", "given: epsilon, epsilon and delta, or rho");
+    let guarantee = Guarantee::written(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?.ok_or_else(missing)?;
     Ok(guarantee.confirmed(draft.allow_large_epsilon)?)
 }
 
