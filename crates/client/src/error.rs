@@ -40,15 +40,6 @@ pub enum Error {
         message: Message,
     },
 
-    /// A file of keys could not be read.
-    #[error("{}", self.message())]
-    Keys {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-
     /// The input could not be read.
     #[error("{0}")]
     Input(String),
@@ -77,7 +68,7 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             Self::Refused { status: 402, .. } => Class::Exhausted,
-            Self::Address(_) | Self::Keys { .. } | Self::Refused { status: 400..500, .. } => Class::Request,
+            Self::Address(_) | Self::Refused { status: 400..500, .. } => Class::Request,
             Self::Partly { error, .. } => error.class(),
             _ => Class::Machine,
         }
@@ -94,7 +85,6 @@ impl Explained for Error {
                 " right?"
             ),
             Self::Refused { message, .. } => message.clone(),
-            Self::Keys { path, reason } => message!(["keys"], " {path}: {reason}"),
             Self::Partly { acknowledged, error } => {
                 let mut message: Message = self::acknowledged(*acknowledged).into();
                 message.extend(error.message());

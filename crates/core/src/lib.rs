@@ -37,6 +37,7 @@
 //! | [`numeric`] | tails, intervals and laws of sums: the numbers behind statements |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
+//! | [`keys`] | public keys as users write them |
 //! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
 //! | [`text`] | text from outside on a terminal, in JSON and in CSV |
 //! | [`error`] | the one error type, and the classes of errors that exit codes and HTTP statuses follow |
@@ -57,6 +58,7 @@ pub mod continual;
 pub mod error;
 pub mod exact;
 pub mod hexadecimal;
+pub mod keys;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;

@@ -12,7 +12,7 @@ use crate::claims::{Subject, Use, dataset_of_file};
 use crate::durable::{DurableLedger, fresh_id};
 use crate::entry::{Dataset, Terms};
 use crate::error::{Error, Result};
-use crate::files::Owner;
+use crate::files::{Owner, shared};
 use crate::notice::Notice;
 use crate::place::Place;
 
@@ -330,12 +330,21 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     Ok(place.open_to_read()?.map(|ledger| (ledger, place)))
 }
 
-/// Refuses public files that hold rows of a dataset: rows that were ever protected are not published. Call it before
-/// reading them. Checks the user's own ledger as well as the named one.
+/// Refuses public files that hold rows of a dataset: rows that are `private` in this request, or were ever protected,
+/// are not published. Call it before reading them. Checks the user's own ledger as well as the named one.
 ///
 /// # Errors
 /// If a file holds such rows.
-pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
+pub fn check_public(ledger: Option<&str>, files: &[PathBuf], private: &[PathBuf]) -> Result<()> {
+    if let Some(file) = shared(files, private) {
+        let file = file.display();
+        return Err(Error::Request(message!(
+            "{file} is private in this request, so it cannot be public as well; leave it out of ",
+            ["keys"],
+            " and ",
+            ["public-table"]
+        )));
+    }
     if let Some(name) = ledger {
         let place = Place::new(Some(name))?;
         // If it is missing, charging it will say so.

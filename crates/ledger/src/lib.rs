@@ -17,6 +17,7 @@
 //! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
 //! | [`files`] | the datasets that the rows of a file belong to |
 //! | [`history`] | the ledger's history, entry by entry |
+//! | [`keys`] | public keys that a user lists, or names a file of |
 //! | [`component`] | ε, δ and ρ, each with its own limit |
 //! | [`place`] | which ledger to use: a named one, or the user's own |
 //! | [`accounting`] | accounting for a program that releases statistics about files |
@@ -53,6 +54,7 @@ pub mod files;
 mod group;
 pub mod hash;
 pub mod history;
+pub mod keys;
 mod limit;
 pub mod notice;
 pub mod place;

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reticent::Permit;
+use reticent::ledger::RunResult;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
@@ -41,6 +42,14 @@ impl Outcome {
         serde_json::from_str(text).or_else(|_| old()).ok()
     }
 
+    /// The answer in a stored outcome.
+    ///
+    /// # Errors
+    /// [`Error::NotAnAnswer`] if the text is something else; those of [`Outcome::answer`].
+    pub fn stored_answer(text: &str) -> Result<Answer> {
+        Self::from_text(text).ok_or(Error::NotAnAnswer)?.answer()
+    }
+
     /// Returns the answer.
     ///
     /// # Errors
@@ -55,6 +64,20 @@ impl Outcome {
 }
 
 impl Query {
+    /// Answers the query for [`Ledger::release`](reticent::ledger::Ledger::release).
+    ///
+    /// # Privacy
+    /// A failure suspends the dataset, because it may depend on the rows. There are two exceptions: an
+    /// [interrupt](crate::engine::Engine::interrupt) that was called depends on the user, and the size of an answer on
+    /// released values.
+    pub fn run(&self, mut permit: Permit) -> RunResult {
+        let outcome = self.outcome(&mut permit);
+        match outcome {
+            Outcome::Failed if !self.engine().interrupt.was_called() => RunResult::Failed(outcome.to_text()),
+            Outcome::Answer(_) | Outcome::Failed | Outcome::TooLarge => RunResult::Released(outcome.to_text()),
+        }
+    }
+
     /// Like [`Query::answer`], but failures and panics become outcomes, too.
     pub fn outcome(&self, permit: &mut Permit) -> Outcome {
         // The permit is not used again, and the query is not modified.

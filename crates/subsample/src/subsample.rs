@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use reticent::ledger::RunResult;
 use reticent::message::Message;
+use reticent::secrets::Quiet;
 use reticent::{Permit, message};
 use tempfile::TempDir;
 
@@ -160,12 +162,24 @@ impl<R: BufRead> Subsample<R> {
     /// # Errors
     /// If the permit does not cover the guarantee, or [`Error::Reading`].
     pub fn release(self, permit: &mut Permit, done: impl Fn() + Sync) -> Result<Kept> {
+        let _quiet = Quiet::new();
         let Self { plan, table, unit, runner } = self;
         plan.release(
             permit,
             |lot| table.deal(plan.blocks(), unit, lot),
             |blocks| plan.schedule().run(&blocks, |block| runner.ask(block, Stdio::null()), done),
         )
+    }
+
+    /// [`Subsample::release`] for [`Ledger::release`](reticent::ledger::Ledger::release).
+    ///
+    /// # Privacy
+    /// A failure suspends the dataset, because it may depend on the rows.
+    pub fn run(self, mut permit: Permit, done: impl Fn() + Sync) -> RunResult {
+        match self.release(&mut permit, done) {
+            Ok(kept) => RunResult::Released(kept.to_text()),
+            Err(_) => RunResult::Failed(Kept::Failed.to_text()),
+        }
     }
 }
 
@@ -183,6 +197,7 @@ mod tests {
         let summary = Summary::MostFrequent { delta: "0.001".parse().unwrap() };
         let mut parameters = Parameters::new("20".parse().unwrap(), summary);
         (parameters.blocks, parameters.schedule) = (6, Schedule::unpadded(Duration::from_secs(20)));
+        parameters.allow_large_epsilon = true;
         change(&mut parameters);
         let table = Table::new(PEOPLE.as_bytes(), "people.csv".into()).unwrap();
         Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()

@@ -19,8 +19,8 @@ use reticent_durable::beside;
 use reticent_erase::Care;
 use reticent_ledger::Place;
 use reticent_ledger::accounting::Request;
+use reticent_ledger::keys::public_keys;
 use reticent_stream::SystemClock;
-use reticent_stream::count::keys::known;
 use reticent_stream::count::source::input_by_name;
 use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Reader, Showing, Source, Store};
 
@@ -47,7 +47,8 @@ fn count(arguments: &Arguments) -> Result<()> {
     }
     let draft = arguments.draft();
     let definition = draft.definition(input_by_name(&arguments.file, arguments.input)?, source.stream, &SystemClock)?;
-    let known = |list: &String| known(list, source.path.as_deref(), arguments.accounting.ledger.as_deref());
+    let counted: Vec<PathBuf> = source.path.iter().cloned().collect();
+    let known = |list: &String| public_keys(list, &counted, arguments.accounting.ledger.as_deref());
     let keys = arguments.keys.as_ref().filter(|_| definition.keyed()).map(known).transpose()?;
     let plan = draft.plan(&definition, keys, &SystemClock)?;
     // Once, before anything is charged, because it depends on the clock.

@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         text => text.to_owned(),
     };
-    let answer = task.domain().answer(&answer).map_err(|error| usage(format!("--{error}")))?;
+    let answer = task.domain().answer(&answer)?;
     let folder = match &arguments.device {
         Some(folder) => folder.clone(),
         None => dirs::data_dir().context("your data directory is unknown; name a folder with --device")?.join(FOLDER),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::secrets::Quiet;
 use reticent_party::{Cell, CheckedTask, OwnRows};
 
 use super::show;
@@ -66,7 +67,7 @@ struct Stage {
 impl Stage {
     /// The task, and each party's rows.
     fn set(&self) -> Result<(CheckedTask, Vec<OwnRows>)> {
-        crate::query::quiet_panics();
+        let _quiet = Quiet::new();
         let checked = CheckedTask::read(&self.task)?;
         let rows = OwnRows::of_all(&checked, &self.tables)?;
         Ok((checked, rows))

@@ -1,7 +1,7 @@
 //! `reticent stream create`.
 
 use anyhow::Result;
-use reticent_client::streams::keys;
+use reticent_ledger::keys::public_keys;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -77,7 +77,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let mut draft = serde_json::to_value(arguments)?;
-    draft["keys"] = arguments.keys.as_deref().map(keys).transpose()?.into();
+    draft["keys"] = match arguments.keys.as_deref() {
+        Some(word @ ("none" | "selected")) => word.into(),
+        Some(list) => public_keys(list, &[], None)?.into(),
+        None => Value::Null,
+    };
     if let Value::Object(fields) = &mut draft {
         fields.retain(|_, value| !value.is_null() && *value != Value::Bool(false));
     }

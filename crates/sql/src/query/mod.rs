@@ -15,6 +15,7 @@ use std::sync::Arc;
 use reticent::Permit;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent::secrets::Quiet;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
@@ -131,6 +132,11 @@ impl Query {
     /// Sets the limits of its run.
     pub fn with_engine(self, engine: Engine) -> Self {
         Self { engine, ..self }
+    }
+
+    /// How it is run.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// Checks that there is memory for all bins of all groups, as far as the groups are known before rows are read.
@@ -395,8 +401,9 @@ impl Query {
         self.resolved.measured.keys.iter().chain(&self.design.inputs).cloned().collect()
     }
 
-    /// Reads the rows.
+    /// Reads the rows. A reader that panics on one of them prints nothing.
     fn measure(&self, layout: Layout, caps: Caps, keys: Option<PublicKeys>, choice: ChoiceKey) -> Result<Groups> {
+        let _quiet = Quiet::new();
         let (rows, columns) = (&self.resolved.measured.rows, self.computed());
         let schema = engine::schema(rows, &columns);
         let job = Job { schema, layout, caps: self.has_unit().then_some(caps), keys, choice };

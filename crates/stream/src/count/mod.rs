@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`draft`] | [`Draft`]: the parameters, and every rule that must hold before anything is charged |
 //! | [`definition`] | [`Definition`], [`Fields`], [`Input`]: what is read from a line, and how lines become steps |
-//! | [`keys`] | known keys, as users write them |
 //! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
 //! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
@@ -60,7 +59,6 @@ pub mod draft;
 pub mod engine;
 pub mod error;
 pub mod kept;
-pub mod keys;
 mod line_steps;
 pub mod lines;
 pub mod listing;

@@ -358,11 +358,9 @@ impl TryFrom<Written> for Task {
             return Err(Error::parameter("lifetime-epsilon", lifetime, rules::LONGEST_LIFETIME));
         }
         let promise = Guarantee::Pure(lifetime.clone()).confirmed(written.allow_large_epsilon);
-        let promise = promise.map_err(|error| match error {
-            Error::Unconfirmed { value, allowed, why, .. } if lifetime != written.epsilon => {
-                Error::Unconfirmed { parameter: "lifetime-epsilon", value, allowed, why }
-            }
-            other => other,
+        let promise = promise.map_err(|error| match lifetime == written.epsilon {
+            true => error,
+            false => error.named("lifetime-epsilon"),
         })?;
         written.allow_large_epsilon = promise.is_weak();
         written.lifetime_epsilon = Some(lifetime);
