@@ -14,7 +14,7 @@ use crate::output::say;
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
     /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER,
-    /// or else your own, which adds up everything you ask]
+    /// or else your own, which accounts for everything you release]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
     /// The dataset whose budget is charged [default: the full path of the file]
@@ -23,11 +23,10 @@ pub struct Arguments {
     /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects
-    /// an older copy of the ledger that was put back
+    /// Record the ledger's newest hash in this file, and refuse to charge a ledger that lacks that entry (detects a restored older copy)
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
-    /// Name the request: asked again, it costs nothing and prints the same releases
+    /// Request id: repeating the request costs nothing and prints the same releases
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
 }

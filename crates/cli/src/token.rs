@@ -33,7 +33,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// The service's data directory [default: as `reticent serve` has it]
+    /// The service's data directory [default: that of `reticent serve`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ struct Create {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The token is created when the service starts. It ends with the service, or when you create the first token. \
+    after_help = "The token is created when the service starts. It expires when the service stops, or when you create the first token. \
 `reticent stream` finds it, unless the service has a --data-dir.
 
 Examples:
@@ -92,7 +92,7 @@ struct List {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "A running service notices at once. Example:\n  reticent token revoke till-7")]
 struct Revoke {
-    /// Whose it is
+    /// Name of the token
     name: String,
     #[command(flatten)]
     place: Place,

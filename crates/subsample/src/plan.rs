@@ -42,7 +42,7 @@ impl Summary {
             (None, Some(delta)) => Ok(Self::MostFrequent { delta: delta.parse()? }),
             (Some(bounds), None) => Ok(Self::Mean { bounds: bounds.parse()? }),
             (None, None) => wrong(message!(
-                "an answer that is released unchanged needs ",
+                "releasing an exact answer needs ",
                 ["delta"],
                 ", for example ",
                 ["delta"],

@@ -94,11 +94,12 @@ impl<R: BufRead> Subsample<R> {
         let how = match plan.mechanism() {
             Mechanism::Mode(mode) => {
                 let threshold = mode.test().threshold();
-                format!("the most frequent answer is released if half its lead, with noise, reaches {threshold}")
+                format!("the most frequent answer is released if half its noisy lead is at least {threshold}")
             }
             Mechanism::Mean { bounds, mean, .. } => {
-                let unless =
-                    mean.tolerated().map(|most| format!(", unless more than {most} blocks, with noise, have none"));
+                let unless = mean
+                    .tolerated()
+                    .map(|most| format!(", unless the noisy number of blocks without an answer exceeds {most}"));
                 format!(
                     "the mean of the answers, within {bounds}, is released with noise{}",
                     unless.unwrap_or_default()
@@ -108,14 +109,14 @@ impl<R: BufRead> Subsample<R> {
         let mut words = vec![message!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}")];
         let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(blocks)), in_words(schedule.limit()));
         if schedule.is_padded() {
-            words.push(message!("{blocks} runs, {jobs} at a time, {limit} each, even if they end earlier: {length}"));
+            words.push(message!("{blocks} runs, {jobs} at a time, each padded to {limit}: {length}"));
         } else {
             words.push(message!("{blocks} runs, {jobs} at a time, at most {limit} each: {length} or less"));
-            words.push(message!("warning: ", ["unpadded"], ": the total time tells something about the rows"));
+            words.push(message!("warning: ", ["unpadded"], ": the total time depends on the rows"));
         }
         if jobs > 1 {
             words.push(message!(
-                "a run that takes too much time or memory can change all {jobs} answers of its turn; the noise allows for that"
+                "a run that takes too much time or memory can change all {jobs} answers of its round; the noise allows for that"
             ));
         }
         let isolation = self.environment().isolation.describe();

@@ -141,9 +141,9 @@ fn resume(arguments: &Arguments, source: Source, path: &Path, showing: Showing) 
     let (skip, follows) = if arguments.skip_counted {
         (done, "lines that were counted are skipped")
     } else {
-        (0, "the input is what follows (--skip-counted if it starts again)")
+        (0, "the input is taken as the continuation (--skip-counted if it starts from the beginning)")
     };
-    say!("goes on after step {done} of a {kind} counter; {follows}");
+    say!("continuing after step {done} ({kind} counter); {follows}");
     let mut printer = Printer::new(arguments, &state.definition, showing);
     Ok(Engine::resume(state, tally, store, &mut printer)?.count(lines, reader, mode, skip)?)
 }

@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long)]
     allow_large_epsilon: bool,
     /// The privacy unit: row, or the name of a column, for a table; for `reticent count` line (one line per step), event (time
-    /// steps), or what it prints as protected
+    /// steps), or the unit that it prints
     #[arg(long, allow_hyphen_values = true)]
     unit: Option<String>,
     /// Which datasets are neighbours: add-remove or replace [default: replace if the unit is line, else add-remove]

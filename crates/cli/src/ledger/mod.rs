@@ -31,7 +31,7 @@ use reticent_ledger::{DurableLedger, Place};
   reticent ledger verify --ledger budgets.sqlite
   reticent ledger reopen visits --ledger budgets.sqlite
 
-Exit codes: 0 done and sound, 1 damaged or not readable, 2 usage or bad configuration.")]
+Exit codes: 0 success, 1 damaged or not readable, 2 usage or bad configuration.")]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,

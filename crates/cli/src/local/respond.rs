@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The answer; - reads it from standard input, where no other user of this machine can see it
     #[arg(long, allow_hyphen_values = true)]
     answer: String,
-    /// The device's folder, with its key and its memory [default: a folder among your own data]
+    /// The device's folder, with its key and its memory [default: a folder in your data directory]
     #[arg(long, value_name = "DIR")]
     device: Option<PathBuf>,
 }

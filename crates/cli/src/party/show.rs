@@ -71,8 +71,8 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     ];
     rows.extend(shape.parts.iter().map(error));
     rows.push((
-        "clamped".into(),
-        format!("not below {} rows in a group of one party", shape.rows_within(task.bound())),
+        "clamping".into(),
+        format!("none below {} rows per group and party", shape.rows_within(task.bound())),
     ));
     rows.extend(
         task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),

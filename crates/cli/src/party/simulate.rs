@@ -117,5 +117,5 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
 
 /// Says that nothing is charged.
 pub fn warn() {
-    say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
+    say!("warning: simulation only: nothing is charged, and you see all rows; use invented data");
 }

@@ -145,7 +145,7 @@ fn check(check: &Check) -> Result<()> {
         let config = Config::read(path)?;
         checked.task().place(&config.party)?;
         OwnRows::open(&checked, &config.tables)?;
-        say!("the query fits the table of {}", config.party);
+        say!("the query is valid for {}'s table", config.party);
     }
     say!("the task is consistent; all parties must have this hash:");
     print(&format!("{}\n", checked.task().hash()))?;

@@ -209,10 +209,10 @@ impl Query {
 
     /// A description of what will be done; independent of the rows.
     pub fn words(&self) -> String {
+        let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let mut text = match &self.unit {
             Unit::Row => "Each row is treated as a different person.".to_owned(),
             Unit::Column(unit) => {
-                let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
                 format!(
                     "All rows with the same {unit} belong to one person, who contributes at most {} to each of at most {}, chosen at \
                      random; rows without a {unit} are dropped.",
@@ -222,22 +222,21 @@ impl Query {
             }
         };
         text += match self.options.adjacency {
-            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected",
-            Adjacency::Replace => " What the table says about any one of them is protected, not how many there are",
+            Adjacency::AddRemove => " The guarantee hides whether any one person is in the table",
+            Adjacency::Replace => " The guarantee hides one person's data, but not the number of people",
         };
         text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
-                let number = known.len();
-                text += &format!(
-                    " The {number} groups of {keys} are public: all of them are released, empty ones too, and no others."
-                );
+                let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
+                text +=
+                    &format!(" The {groups} of {keys} {are} public: all of them are released, empty ones too, and no others.");
             }
             (None, true) => {
-                text += &format!(" The groups of {keys} come from the data: groups with too few people are withheld.");
+                text += &format!(" The groups of {keys} come from the data: groups with too few units are withheld.");
             }
-            (None, false) => text += " There is one answer for all rows.",
+            (None, false) => text += " The answer covers all rows.",
         }
         for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
             text += &format!(

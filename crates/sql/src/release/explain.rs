@@ -18,7 +18,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
         let Paid { part, words, cost, sensitivity, batched, .. } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
-            format!("one unit changes all groups together by at most {}", short(most))
+            format!("L1 sensitivity over all groups: {}", short(most))
         };
         let law = match (batched, &design.batch, &design.threshold) {
             (None, _, Some((threshold, _))) => {
@@ -33,7 +33,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
-                ("as the bounds say, once they are found".into(), None)
+                ("depends on the bounds to be found".into(), None)
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
@@ -55,12 +55,12 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
     let modes = design.modes.iter().map(|(measure, one)| ("mode", measure, one.guarantee(), one.mechanism().test()));
     for (name, measure, cost, test) in tests.chain(modes) {
         let what = format!("stable {name} of {}", design.input_words(*measure));
-        let noise = format!("exact, or refused if fewer than about {} rows decide", test.threshold());
+        let noise = format!("exact, or refused if about {} rows could change it", test.threshold());
         shares.push(Share { what, cost: cost.to_string(), noise, half_width: None });
     }
     if let Some(selection) = &design.selection {
         let noise = format!(
-            "a group of {} units or more always appears; smaller ones may, by chance",
+            "groups with {} or more units always appear; smaller ones appear at random",
             selection.certain_from()
         );
         shares.push(Share {

@@ -66,14 +66,14 @@ impl Definition {
             (Some(column), false) => format!("the values of column {column:?}"),
             (Some(column), true) => format!("the cells of column {column:?} that are not empty"),
             (None, true) => "one for each line".into(),
-            (None, false) => "one number per line".into(),
+            (None, false) => "one number a line".into(),
         };
         words += &format!(" ({})", input.name());
         if let Some(key) = key {
             words += &format!(", by key column {key:?}");
         }
         match self.timeline {
-            None => words += ", one step per line",
+            None => words += ", one step a line",
             Some(timeline) => {
                 let by = time.as_ref().map_or_else(|| "arrival".into(), |time| format!("time column {time:?}"));
                 let (length, from) = (times::display_length(timeline.step()), times::display(timeline.start()));

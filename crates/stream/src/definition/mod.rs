@@ -218,11 +218,8 @@ impl TryFrom<Draft> for Definition {
         }
         let unit = draft.unit.as_deref().map_or(Ok(Unit::Event), str::parse)?;
         if unit == Unit::Step && draft.range.is_none() {
-            return Err(Error::parameter(
-                "range",
-                "missing",
-                "given for the unit step: the bounds of a whole step's sum",
-            ));
+            let problem = "the unit step needs a range: the clamping bounds of a whole step's sum";
+            return Err(reticent::Error::Invalid { parameter: "range", problem: problem.into() }.into());
         }
         if unit == Unit::Step && mode == Mode::PanPrivate {
             let allowed = "event or events:N in pan-private mode: clamping a step's sum would require it in memory";
