@@ -64,12 +64,12 @@ impl Estimated {
             )));
         }
         let shuffled = match task.randomiser()? {
-            Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(task.epsilon(), honest)?,
+            Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(honest, task.epsilon())?,
             // Two choices by k-ary response are randomised response.
             Randomiser::Choices(oracle) if oracle.values() == 2 && task.mechanism() == "k-ary" => {
-                Shuffled::of_bits(task.epsilon(), honest)?
+                Shuffled::of_bits(honest, task.epsilon())?
             }
-            Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(task.epsilon(), honest)?,
+            Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(honest, task.epsilon())?,
         };
         Ok(shuffled.guarantee(delta))
     }

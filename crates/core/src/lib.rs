@@ -13,7 +13,7 @@
 //! let visitors = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
 //!
 //! // Within ±6 of the truth, 95 times in 100.
-//! println!("{} ± {}", visitors.value(), visitors.error().half_width());
+//! println!("{} ± {}", visitors.value(), visitors.error_bar().half_width());
 //! # Ok::<(), reticent::Error>(())
 //! ```
 //!

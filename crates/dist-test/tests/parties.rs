@@ -98,7 +98,7 @@ fn error_bars_hold_as_often_as_they_say() {
     ] {
         let plan = plan(protocol, parties, epsilon);
         let [counts] = counted(&format!("error bar {protocol} {epsilon}"), &plan, FEWER_SAMPLES, [&released]);
-        let (all, half_width) = (counts.values().sum::<u64>() as f64, plan.error().half_width());
+        let (all, half_width) = (counts.values().sum::<u64>() as f64, plan.error_bar().half_width());
         let outside =
             counts.iter().filter(|(value, _)| value.abs() as f64 > half_width).map(|(_, n)| *n as f64).sum::<f64>();
         // Five standard errors; one step of a law of scale 33 is 0.15 % of 5 %.

@@ -6,7 +6,7 @@ use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult
 use reticent::mechanism::{Batch, Part};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::{Bounds, Contribution, Ends, Grid, Rows};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_ledger::{Dataset, DurableLedger, Location};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // 800 made-up people.
@@ -18,9 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let place = std::env::temp_dir().join(format!("grouped-mean-{}.sqlite", std::process::id()));
     let ledger = DurableLedger::create(&Location::File(place.clone()))?;
-    let budget = Budget::Limit(Guarantee::Pure("1".parse()?));
-    let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
-    ledger.register(&Dataset { name: "staff".into(), budget, terms: Some(terms) })?;
+    let limit = Guarantee::Pure("1".parse()?);
+    ledger.register(&Dataset::limited("staff".into(), limit, "row".into(), Some(Adjacency::AddRemove), false)?)?;
 
     // A person works in one department, so all groups together cost as much as one of them.
     let guarantee = Guarantee::Pure("0.6".parse()?);

@@ -71,11 +71,11 @@ pub enum Payer {
     /// A ledger.
     Charged(Box<Session>),
     /// Nothing, at the user's request.
-    Unaccounted(Tell),
+    Unaccounted(NoticeHandler),
 }
 
 /// What hears of charges, and of what was not charged.
-pub type Tell = fn(&Notice);
+pub type NoticeHandler = fn(&Notice);
 
 /// An open ledger and the dataset to charge.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub struct Session {
     subject: Subject,
     /// The id that the user gave.
     request: Option<String>,
-    tell: Tell,
+    tell: NoticeHandler,
 }
 
 impl Payer {
@@ -94,7 +94,7 @@ impl Payer {
     /// # Errors
     /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
     /// the dataset has a budget; if the file has a budget under another path.
-    pub fn new(settings: &Settings, file: Option<&Path>, tell: Tell) -> Result<Self> {
+    pub fn new(settings: &Settings, file: Option<&Path>, tell: NoticeHandler) -> Result<Self> {
         let subject = Subject::new(settings.dataset.as_deref(), file).map_err(|error| match error {
             Error::FileName(file) => {
                 Error::Request(message!("the path {file} is not valid Unicode; name the dataset with ", ["dataset"]))
@@ -299,7 +299,7 @@ impl Session {
     }
 }
 
-fn unaccounted(tell: Tell) -> Result<Permit> {
+fn unaccounted(tell: NoticeHandler) -> Result<Permit> {
     tell(&Notice::Unaccounted);
     Ok(Permit::unaccounted()?)
 }

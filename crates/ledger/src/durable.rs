@@ -50,33 +50,7 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 /// is checked before the total is used.
 ///
 /// # Example
-/// ```
-/// use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
-/// use reticent::mechanism::Laplace;
-/// use reticent::privacy::{Adjacency, Epsilon, Guarantee};
-/// use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
-///
-/// # let folder = tempfile::tempdir()?;
-/// let place = Location::File(folder.path().join("ledger.sqlite"));
-/// let ledger = DurableLedger::create(&place)?;
-/// let budget = Budget::Limit(Guarantee::Pure("1".parse()?));
-/// let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
-/// ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) })?;
-///
-/// let epsilon: Epsilon = "0.6".parse()?;
-/// let charge = Charge::new("people", "monday", Guarantee::Pure(epsilon.clone())).caller("ada").description("headcount");
-/// let count = |mut permit| -> Result<RunResult, Box<dyn std::error::Error>> {
-///     let count = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
-///     Ok(RunResult::Released(count.value().to_string()))
-/// };
-/// let ReleaseOutcome::Fresh(shown) = ledger.release(&charge, OnInterruption::Recompute, count)? else { panic!("asked before") };
-///
-/// // Repeating the request costs nothing and returns the same release; a second charge of this size does not fit.
-/// assert_eq!(ledger.release(&charge, OnInterruption::Recompute, count)?, ReleaseOutcome::Replayed(shown));
-/// let other = Charge { request: "tuesday".into(), ..charge };
-/// assert!(ledger.release(&other, OnInterruption::Recompute, count).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// See the [crate](crate).
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,

@@ -105,7 +105,7 @@ async function select(name) {
   // First, since it shows new releases and reconnects even if something below fails.
   follow(name, following.signal);
   const stream = await read(`/v1/streams/${name}`);
-  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
+  $("stream-guarantee").textContent = `${stream.guarantee}; ${stream.guarantee_in_words}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
   await showReleases(name);
 }
 

@@ -72,7 +72,7 @@ pub struct App {
     /// Held while a cap is reserved and charged, by one thread at a time.
     charging: Mutex<()>,
     /// The result of the last check.
-    looked: Mutex<Looked>,
+    checked: Mutex<StorageCheck>,
     directory: PathBuf,
 }
 
@@ -123,7 +123,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
-            looked: Mutex::new(Looked { at: Instant::now(), failing: None }),
+            checked: Mutex::new(StorageCheck { at: Instant::now(), failing: None }),
             directory: directory.into(),
         };
         if !app.is_loopback() && !tokens_made {
@@ -174,7 +174,7 @@ impl App {
             .and_then(|()| self.tokens.any().map(drop))
             .and_then(|()| room_for_more(&self.directory));
         let failing = outcome.err().map(|error| error.to_string());
-        let mut before = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         match &failing {
             Some(error) if failing != before.failing => tracing::error!("cannot store charges or releases: {error}"),
             None if before.failing.is_some() => {
@@ -182,15 +182,15 @@ impl App {
             }
             _ => {}
         }
-        *before = Looked { at: Instant::now(), failing };
+        *before = StorageCheck { at: Instant::now(), failing };
     }
 
     /// Whether charges or releases could not be stored at the last check or attempt. The check runs every second,
     /// independent of requests, since anyone may call this.
     pub fn is_failing(&self) -> bool {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = looked.at.elapsed() > LONGEST_LOOK;
-        late || looked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = checked.at.elapsed() > LONGEST_LOOK;
+        late || checked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
     }
 
     /// Whether only this machine can reach the service.
@@ -254,7 +254,7 @@ impl Keeper for Capped {
 
 /// The result of checking whether more can be stored.
 #[derive(Debug)]
-struct Looked {
+struct StorageCheck {
     at: Instant,
     /// Why not, if it cannot.
     failing: Option<String>,

@@ -17,7 +17,7 @@ use crate::resolve::Resolved;
 ///
 /// # Errors
 /// If a bound is required but not given.
-pub(crate) fn touched(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<UnitContribution> {
+pub(crate) fn contribution(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<UnitContribution> {
     let grouped = !resolved.keys.is_empty();
     let Unit::Column(unit) = unit else { return Ok(UnitContribution::each_row(options.adjacency, grouped)?) };
     let known = resolved.measured.rows.rows_per_unit();

@@ -51,7 +51,7 @@ impl<'subsample> DryRun<'subsample> {
                 }
             }
             Mechanism::Mean { mean, grid, bounds } => {
-                let bar = mean.error().scaled(grid.step());
+                let bar = mean.error_bar().scaled(grid.step());
                 lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
                 if let Some(most) = mean.tolerated() {
                     lines.push(("refused".into(), format!("if the noisy number of blocks without an answer exceeds {most}")));
@@ -97,7 +97,7 @@ impl<'subsample> DryRun<'subsample> {
                 object["refusals"] = refusals.collect();
             }
             Mechanism::Mean { mean, grid, .. } => {
-                let bar = mean.error().scaled(grid.step());
+                let bar = mean.error_bar().scaled(grid.step());
                 object["tolerated_without_answer"] = mean.tolerated().into();
                 object["half_width"] = bar.half_width().into();
                 object["half_width_per_block_without_answer"] = (mean.pull() * grid.step()).into();

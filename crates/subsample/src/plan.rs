@@ -255,7 +255,7 @@ impl Plan {
                 // The step is a power of two, so nothing is rounded here.
                 let step = grid.step();
                 let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
-                let (half_width, level) = (release.error().half_width(), release.error().level());
+                let (half_width, level) = (release.error_bar().half_width(), release.error_bar().level());
                 Ok(Kept::Mean { value: release.into_value(), half_width, level })
             }
         }

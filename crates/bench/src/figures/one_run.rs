@@ -21,7 +21,7 @@ pub fn figure() -> Result<Figure> {
         let people = people(step);
         let release = counter.step(people - before)?;
         before = people;
-        let (value, half_width) = (*release.value(), release.error().half_width());
+        let (value, half_width) = (*release.value(), release.error_bar().half_width());
         csv += &format!("{step},{people},{value},{half_width}\n");
         let hour = step as f64 / 60.0;
         truth.push((hour, people as f64));

@@ -102,7 +102,7 @@ fn check_plot(arguments: &Arguments) -> Result<()> {
     writable.map_err(|error| usage(format!("--plot cannot write {}: {error}", path.display())))?;
     let same =
         |other: &Path| path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path));
-    let taken = precious(arguments).into_iter().find(|other| same(other));
+    let taken = protected_files(arguments).into_iter().find(|other| same(other));
     // Leave nothing behind if the command ends early.
     if !existed {
         let _ = std::fs::remove_file(path);
@@ -114,7 +114,7 @@ fn check_plot(arguments: &Arguments) -> Result<()> {
 }
 
 /// Files that a chart must not overwrite.
-fn precious(arguments: &Arguments) -> Vec<PathBuf> {
+fn protected_files(arguments: &Arguments) -> Vec<PathBuf> {
     let mut files = vec![arguments.file.clone()];
     files.extend(arguments.keys.as_ref().map(PathBuf::from));
     files.extend(arguments.accounting.anchor.clone());

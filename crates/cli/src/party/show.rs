@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use reticent_party::CheckedTask;
-use reticent_party::promise::OWN_ROWS;
+use reticent_party::words::OWN_ROWS;
 use reticent_plot::terminal::short;
 use reticent_sql::Answer;
 use serde_json::json;
@@ -50,12 +50,12 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
             "sensitivity": task.sensitivity(),
             "bound": task.bound(),
             "standard_deviation_in_steps": plan.standard_deviation(),
-            "half_width_in_steps": plan.error().half_width(),
+            "half_width_in_steps": plan.error_bar().half_width(),
         });
         return Ok(print(&format!("{object}\n"))?);
     }
     let error = |part: &reticent_sql::joint::Part| {
-        let half_width = plan.error().half_width() * part.step.to_f64();
+        let half_width = plan.error_bar().half_width() * part.step.to_f64();
         let text = format!("± {} in each group (95 %, noise only)", short(half_width).trim_end_matches(".00"));
         (part.words.clone(), text)
     };

@@ -41,11 +41,11 @@ fn mistakes_are_named_before_anything_is_charged() {
         (count, "VISITS --epsilon 1 --rho 1", "cannot be used with"),
         (count, "VISITS --epsilon 1 --unit usr", "its unit is missing: there is no column usr; did you mean user?"),
         (count, "VISITS --epsilon 1 --unit visits.usr", "did you mean user?"),
-        (count, "VISITS --epsilon 1 --unit user", "add --max-rows N (how many rows of one user count in a group)."),
+        (count, "VISITS --epsilon 1 --unit user", "add --max-rows N (max rows per user and group)."),
         (
             by_region,
             "VISITS --epsilon 1 --delta 1e-8 --unit user",
-            "--max-rows N (how many rows of one user count in a group) and --max-groups N (in how many",
+            "--max-rows N (max rows per user and group) and --max-groups N (max groups per user)",
         ),
         (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "are required: add --max-groups N"),
         (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "are required: add --max-rows N"),

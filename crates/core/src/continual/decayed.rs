@@ -129,7 +129,7 @@ impl From<Decay> for u64 {
 /// let mut activity = DecayedCounter::start(decay, Stream::bits(), Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for _ in 0..100 {
 ///     let now = activity.step(5)?;
-///     println!("{} ± {}", now.value(), now.error().half_width());
+///     println!("{} ± {}", now.value(), now.error_bar().half_width());
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```

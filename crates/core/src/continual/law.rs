@@ -21,7 +21,7 @@ impl Law {
     /// # Errors
     /// If noise of this scale cannot be drawn.
     pub fn new(stream: &Stream, guarantee: &Guarantee, sums_per_step: u64) -> Result<Self> {
-        let reach = &Rational::from(stream.touched()) * &Rational::from(stream.size());
+        let reach = &Rational::from(stream.max_steps()) * &Rational::from(stream.max_change());
         let alpha = Rational::from(sums_per_step);
         match guarantee {
             Guarantee::Pure(epsilon) => {

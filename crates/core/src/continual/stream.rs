@@ -76,17 +76,17 @@ impl fmt::Display for Horizon {
 /// With values in low..=high, one event adds or removes at most r = max(|low|, |high|) in its step
 /// ([`Adjacency::AddRemove`]), or moves it by at most r = high − low when it is replaced ([`Adjacency::Replace`], arrival
 /// public). A whole step moves by at most high − low. A unit of c events does so c times. Every counter derives
-/// its noise from [`Stream::size`] and [`Stream::touched`], and from nothing else.
+/// its noise from [`Stream::max_change`] and [`Stream::max_steps`], and from nothing else.
 ///
 /// # Example
 /// ```
 /// use reticent::continual::{Stream, Unit};
 ///
 /// let head_count = Stream::new(-1, 1)?.until(1440)?; // joins minus leaves, one value a minute
-/// assert_eq!((head_count.size(), head_count.touched()), (1, 1));
+/// assert_eq!((head_count.max_change(), head_count.max_steps()), (1, 1));
 ///
 /// let whole_minutes = Stream::new(-100, 100)?.with_unit(Unit::Step)?;
-/// assert_eq!(whole_minutes.size(), 200);
+/// assert_eq!(whole_minutes.max_change(), 200);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,12 +181,12 @@ impl Stream {
     }
 
     /// r: how far one unit can move the value of one step.
-    pub fn size(&self) -> u64 {
+    pub fn max_change(&self) -> u64 {
         self.size
     }
 
     /// c: the maximum number of events of one unit, and so of steps that it can affect.
-    pub fn touched(&self) -> u64 {
+    pub fn max_steps(&self) -> u64 {
         match self.definition.unit {
             Unit::Event | Unit::Step => 1,
             Unit::Events(count) => count,
@@ -251,13 +251,13 @@ mod tests {
         let sizes = |low, high| {
             let stream = Stream::new(low, high).unwrap();
             let replaced = stream.clone().with_adjacency(Adjacency::Replace).unwrap();
-            (stream.size(), replaced.size(), stream.with_unit(Unit::Step).unwrap().size())
+            (stream.max_change(), replaced.max_change(), stream.with_unit(Unit::Step).unwrap().max_change())
         };
         assert_eq!(sizes(0, 1), (1, 1, 1));
         assert_eq!(sizes(-1, 1), (1, 2, 2));
         assert_eq!(sizes(10, 15), (15, 5, 5));
         assert_eq!(sizes(i64::MIN, i64::MAX), (1 << 63, u64::MAX, u64::MAX));
-        assert_eq!(Stream::bits().with_unit(Unit::Events(7)).unwrap().touched(), 7);
+        assert_eq!(Stream::bits().with_unit(Unit::Events(7)).unwrap().max_steps(), 7);
     }
 
     #[test]

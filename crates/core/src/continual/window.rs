@@ -56,7 +56,7 @@ pub const LONGEST_WINDOW: u64 = 1 << 26;
 /// let mut visitors = SlidingWindow::start(60, Stream::bits(), Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for minute in 0..200 {
 ///     let last_hour = visitors.step(3)?;
-///     println!("{} ± {}", last_hour.value(), last_hour.error().half_width());
+///     println!("{} ± {}", last_hour.value(), last_hour.error_bar().half_width());
 /// }
 /// assert!(visitors.variance(1_000_000_000) <= visitors.worst_variance()); // it does not grow with time
 /// # Ok::<(), reticent::Error>(())

@@ -169,7 +169,7 @@ impl MeanEstimate {
     }
 
     /// The error bar, by [`Estimator::half_width`]: proved for any numbers and however few people.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 
@@ -260,7 +260,7 @@ mod tests {
                 assert!(variance >= stated * (1.0 - 1e-12), "{variance} against {stated}");
             }
             let covered = sum(&|ones| {
-                f64::from(u8::from((estimate(ones).mean() - truth).abs() <= estimate(ones).error().half_width()))
+                f64::from(u8::from((estimate(ones).mean() - truth).abs() <= estimate(ones).error_bar().half_width()))
             });
             assert!(covered >= LEVEL);
         }

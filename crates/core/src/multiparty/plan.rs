@@ -67,7 +67,7 @@ const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 ///     messages.push(plan.mask(share, me, seeds)?);
 /// }
 /// let total = plan.sum(&messages)?[0];
-/// println!("{total} ± {}", plan.error().half_width());
+/// println!("{total} ± {}", plan.error_bar().half_width());
 /// assert!((total - 400).abs() < 100);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -184,7 +184,7 @@ impl Plan {
     }
 
     /// How far the noise may have moved each sum, individually.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 

@@ -68,7 +68,7 @@ fn sums_are_exact_but_for_the_noise() {
         let run = Simulation::run(&plan, &statistics, &mut permit()).unwrap();
         assert_eq!(run.release().value(), &[111, -82, -22, 0]);
         assert_eq!(plan.output(run.transcript()).unwrap(), [111, -82, -22, 0]);
-        assert_eq!(run.release().error().half_width(), 0.0);
+        assert_eq!(run.release().error_bar().half_width(), 0.0);
         assert_eq!(run.transcript().rounds().len(), 1);
     }
 }
@@ -156,8 +156,8 @@ fn the_price_of_colluders() {
         assert!(losses[..planned].iter().all(|loss| *loss == epsilon("1")));
         assert!(losses[planned..].iter().all(|loss| *loss > epsilon("1")));
     }
-    assert_eq!(masked(11, 12).error(), broadcast.error(), "masks that trust nobody gain nothing");
-    assert_eq!(masked(0, 12).error(), curator.error());
+    assert_eq!(masked(11, 12).error_bar(), broadcast.error_bar(), "masks that trust nobody gain nothing");
+    assert_eq!(masked(0, 12).error_bar(), curator.error_bar());
     assert!(broadcast.losses().unwrap().iter().all(|loss| *loss == epsilon("1")));
     assert!(masked(3, 12).loss_against(12).unwrap_err().is_parameter());
 }

@@ -192,7 +192,7 @@ fn of_parties(trust: Trust, protocol: Protocol, rows: u64, parties: u32, epsilon
         trust,
         parties: parties.into(),
         standard_deviation: plan.standard_deviation(),
-        half_width: plan.error().half_width(),
+        half_width: plan.error_bar().half_width(),
         against_all_others: if parties > 1 { Some(plan.loss_against(parties - 1)?) } else { None },
     })
 }

@@ -52,7 +52,7 @@ const DOMAIN: &[u8] = b"reticent party task 1\n";
 /// | `allow_large_epsilon` | confirms an epsilon above 10, which guarantees next to nothing | false |
 /// | `unit`, `adjacency` | the privacy unit, and which tables are neighbours | – |
 /// | `sql` | the private query that each party runs on its own table | – |
-/// | `bounds`, `keys`, `max_rows`, `max_groups` | clamping bounds, public keys and contribution bounds for the query, as in a policy | none |
+/// | `bounds`, `keys`, `max_rows`, `max_groups` | clamping bounds, public keys and contribution limits for the query, as in a policy | none |
 /// | `bound` | the largest absolute value of each party's number in each cell, in steps; larger ones are clamped | – |
 /// | `sensitivity` | how much one unit can change one party's numbers: L1, in steps | – |
 /// | `cells` | the name of each number; or `{ name = …, step = … }` if a step is not worth 1 | – |

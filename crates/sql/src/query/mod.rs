@@ -53,7 +53,7 @@ pub struct Query {
     options: Options,
     engine: Engine,
     design: Design,
-    touched: UnitContribution,
+    contribution: UnitContribution,
     keys: Option<KnownKeys>,
     weights: Vec<u32>,
     unit: Unit,
@@ -113,20 +113,20 @@ impl Query {
             }
         };
         let grouped = !resolved.keys.is_empty();
-        let touched = caps::touched(&resolved, &unit, &options)?;
+        let contribution = caps::contribution(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
-        let search = Search::new(&resolved, &options, &touched)?;
+        let search = Search::new(&resolved, &options, &contribution)?;
         let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
         let select_keys = grouped && keys.is_none();
         let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
-        let design = design(&resolved, &weights, &touched, select_keys, rest, found)?;
+        let design = design(&resolved, &weights, &contribution, select_keys, rest, found)?;
         check_numbers(&design, keys.as_ref())?;
         let costs = search.iter().flat_map(Search::costs).chain([design.guarantee.clone()]);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
-        Ok(Self { inputs, resolved, options, engine, design, touched, keys, weights, unit, search, guarantee })
+        Ok(Self { inputs, resolved, options, engine, design, contribution, keys, weights, unit, search, guarantee })
     }
 
     /// Sets the limits of its run.
@@ -194,8 +194,8 @@ impl Query {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
             adjacency: self.options.adjacency.to_string(),
-            max_groups: self.touched.groups(),
-            max_rows: self.touched.max_rows(),
+            max_groups: self.contribution.groups(),
+            max_rows: self.contribution.max_rows(),
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: half_widths(design.deciding(), self.has_unbarred()),
@@ -204,7 +204,7 @@ impl Query {
 
     /// How much one unit may contribute.
     pub fn contribution(&self) -> &UnitContribution {
-        &self.touched
+        &self.contribution
     }
 
     /// A description of what will be done; independent of the rows.
@@ -216,8 +216,8 @@ impl Query {
                 format!(
                     "All rows with the same {unit} belong to one person, who contributes at most {} to each of at most {}, chosen at \
                      random; rows without a {unit} are dropped.",
-                    many(self.touched.max_rows(), "row"),
-                    many(self.touched.groups(), "group")
+                    many(self.contribution.max_rows(), "row"),
+                    many(self.contribution.groups(), "group")
                 )
             }
         };
@@ -262,10 +262,10 @@ impl Query {
             let caps = Caps { groups: 1, rows: search.rows };
             let groups = self.measure(layout, caps, None, key.clone())?;
             found = search.find(&groups, permit)?;
-            let Self { resolved, weights, touched, .. } = self;
+            let Self { resolved, weights, contribution, .. } = self;
             let select_keys = self.design.selects_keys();
             let found = Some((search, found.as_slice()));
-            design = Cow::Owned(self::design(resolved, weights, touched, select_keys, &search.rest, found)?);
+            design = Cow::Owned(self::design(resolved, weights, contribution, select_keys, &search.rest, found)?);
         }
         let groups = self.groups(&design, key)?;
         let mut released = draw::draw(&design, groups, &self.together(), permit)?;
@@ -338,7 +338,7 @@ impl Query {
     #[cfg(feature = "test-util")]
     pub fn exact(&self, key: ChoiceKey) -> Result<release::exact::Exact> {
         let groups = self.groups(&self.design, key)?;
-        release::exact::exact(&self.design, &self.touched, &groups)
+        release::exact::exact(&self.design, &self.contribution, &groups)
     }
 
     /// The execution plan as text: for tests that compare neighbouring tables.
@@ -358,7 +358,7 @@ impl Query {
 
     /// The measurements of each group. **Not private.**
     pub(crate) fn groups(&self, design: &Design, key: ChoiceKey) -> Result<Groups> {
-        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         let keys = self.keys.as_ref().map(|keys| keys.typed.clone());
         self.measure(self.layout(design), caps, keys, key)
     }

@@ -37,7 +37,7 @@ pub(super) fn weights(resolved: &Resolved, options: &Options) -> Result<Vec<u32>
 pub(super) fn design(
     resolved: &Resolved,
     weights: &[u32],
-    touched: &UnitContribution,
+    contribution: &UnitContribution,
     select_keys: bool,
     budget: &Guarantee,
     search: Option<(&Search, &Found)>,
@@ -53,5 +53,5 @@ pub(super) fn design(
         };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
     }
-    Design::new(&wanted, touched, select_keys, budget)
+    Design::new(&wanted, contribution, select_keys, budget)
 }

@@ -37,7 +37,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
-                (format!("{}; {}", name(&law), moves(grid.step())), Some(half_width))
+                (format!("{}; {}; the half-width is that of the sum", name(&law), moves(grid.step())), Some(half_width))
             }
             Additive::Squares(..) => (name(&law).to_owned(), None),
         };
@@ -47,7 +47,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
         let list = ranks.shares.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let what = format!("quantiles {list} of {}", design.input_words(ranks.measure));
         let noise = "exponential mechanism; the half-width is in ranks".to_owned();
-        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error().half_width());
+        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error_bar().half_width());
         shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
     }
     let tests =

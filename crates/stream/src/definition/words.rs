@@ -18,7 +18,7 @@ impl Definition {
     }
 
     /// What the guarantee means.
-    pub fn promise_words(&self) -> String {
+    pub fn guarantee_words(&self) -> String {
         self.protected_words() + &self.guarantee.caveat()
     }
 
@@ -70,7 +70,7 @@ impl Definition {
             self.name,
             self.step,
             self.stream.horizon(),
-            self.promise_words()
+            self.guarantee_words()
         )
     }
 }

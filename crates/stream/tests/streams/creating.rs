@@ -59,7 +59,7 @@ fn what_means_nothing_is_refused_by_its_name() {
 fn a_large_epsilon_is_not_called_protection() {
     let words = |epsilon: &str| {
         let text = format!("name='s'\nstep='1s'\nepsilon='{epsilon}'\nallow_large_epsilon=true");
-        definition(&text).promise_words()
+        definition(&text).guarantee_words()
     };
     assert_eq!(words("10"), "whether any one event happened is protected");
     assert!(

@@ -99,9 +99,9 @@ impl Admission {
         if down < 1e-300 {
             return Err(Error::parameter("delta", delta, "at least 1e-300"));
         }
-        let keys = each_key(stream)?.touched();
+        let keys = each_key(stream)?.max_steps();
         let highest = i128::from(stream.range().1.max(0));
-        let reach = i128::from(stream.touched()).saturating_mul(highest);
+        let reach = i128::from(stream.max_steps()).saturating_mul(highest);
         let log_keys_over_delta = libm::log(keys as f64) - libm::log(down);
         let (crowd, rest) = Crowd::new(keys, epsilon)?;
         Ok((Self { reach, log_keys_over_delta, horizon: stream.horizon(), crowd }, Guarantee::Pure(rest)))

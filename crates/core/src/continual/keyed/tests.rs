@@ -83,7 +83,7 @@ fn the_size_of_an_event_follows_from_its_neighbours() {
     let reach = |stream: &Stream| {
         let one = each_key(stream).unwrap();
         assert_eq!(one.adjacency(), Adjacency::AddRemove);
-        one.size() * one.touched()
+        one.max_change() * one.max_steps()
     };
     let range = |low, high| Stream::new(low, high).unwrap();
     assert_eq!(reach(&range(10, 15)), 15);

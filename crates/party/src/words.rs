@@ -7,7 +7,7 @@ pub const OWN_ROWS: &str =
 /// Against how many colluders a guarantee holds; `one` and `many` are what they are called.
 ///
 /// ```
-/// use reticent_party::promise::against;
+/// use reticent_party::words::against;
 ///
 /// assert_eq!(against(1, "party", "parties"), "even if one party colludes");
 /// assert_eq!(against(3, "party", "parties"), "even if 3 parties collude");
