@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::message::Spelling;
-use reticent_ledger::accounting::{Payer, Settings};
+use reticent_ledger::accounting::{Payer, AccountingSettings};
 
 use crate::output::say;
 
@@ -33,8 +33,8 @@ pub struct Arguments {
 
 impl Arguments {
     /// The arguments as settings.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> AccountingSettings {
+        AccountingSettings {
             ledger: self.ledger.clone(),
             dataset: self.dataset.clone(),
             no_ledger: self.no_ledger,
@@ -48,6 +48,6 @@ impl Arguments {
 ///
 /// # Errors
 /// As [`Payer::new`].
-pub fn payer(settings: &Settings, file: Option<&Path>) -> Result<Payer> {
+pub fn payer(settings: &AccountingSettings, file: Option<&Path>) -> Result<Payer> {
     Ok(Payer::new(settings, file, |notice| say!("{}", notice.message().spelled(Spelling::Flag)))?)
 }

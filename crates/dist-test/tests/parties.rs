@@ -13,7 +13,7 @@ use reticent::Permit;
 use reticent::audit::catalogue::{Request, subject};
 use reticent::audit::empirical::TIGHT_FRACTION;
 use reticent::exact::Rational;
-use reticent::multiparty::{Adversary, MaskSeed, Plan, Protocol, Simulation};
+use reticent::multiparty::{Adversary, MaskSeed, Plan, Protocol, Simulation, Sums};
 use reticent::noise::{Entropy, NegativeBinomial};
 
 /// Detects a share that is too small by one part in 20 (2.5 % of the variance of the sum), and far more of the mutants
@@ -26,7 +26,7 @@ const FEWER_SAMPLES: u64 = 100_000;
 const CELLS: usize = 1000;
 
 fn plan(protocol: Protocol, parties: u32, epsilon: &str) -> Plan {
-    Plan::new(protocol, parties, CELLS, 1_000_000, 1, &epsilon.parse().unwrap()).unwrap()
+    Plan::new(protocol, parties, Sums { cells: CELLS, bound: 1_000_000, sensitivity: 1 }, &epsilon.parse().unwrap()).unwrap()
 }
 
 /// One number for each cell of a run.

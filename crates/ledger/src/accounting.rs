@@ -8,7 +8,7 @@ use reticent::privacy::{Adjacency, Guarantee};
 use reticent::{Permit, message};
 
 use crate::budget::Budget;
-use crate::claims::{Subject, Use, dataset_of_file};
+use crate::claims::{ChargedDataset, Use, dataset_of_file};
 use crate::durable::{DurableLedger, fresh_id};
 use crate::entry::{Dataset, Terms};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::place::Place;
 
 /// What the user says about accounting.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct AccountingSettings {
     /// The ledger: a file, or `postgres://…`; see [`Place::new`] for the default.
     pub ledger: Option<String>,
     /// The dataset; by default that of the file.
@@ -48,13 +48,13 @@ pub struct Request {
 ///
 /// # Example
 /// ```
-/// use reticent_ledger::accounting::{Payer, Request, Settings};
+/// use reticent_ledger::accounting::{Payer, Request, AccountingSettings};
 /// use reticent::ledger::RunResult;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let file = folder.path().join("people.csv");
 /// # std::fs::write(&file, "age\n34\n").unwrap();
 ///
-/// let settings = Settings { no_ledger: true, ..Settings::default() };
+/// let settings = AccountingSettings { no_ledger: true, ..AccountingSettings::default() };
 /// let payer = Payer::new(&settings, Some(&file), |notice| eprintln!("{notice}"))?;
 /// let request = Request {
 ///     description: "a count of people.csv".into(),
@@ -82,7 +82,7 @@ pub type NoticeHandler = fn(&Notice);
 pub struct Session {
     ledger: DurableLedger,
     place: Place,
-    subject: Subject,
+    subject: ChargedDataset,
     /// The id that the user gave.
     request: Option<String>,
     tell: NoticeHandler,
@@ -94,8 +94,8 @@ impl Payer {
     /// # Errors
     /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
     /// the dataset has a budget; if the file has a budget under another path.
-    pub fn new(settings: &Settings, file: Option<&Path>, tell: NoticeHandler) -> Result<Self> {
-        let subject = Subject::new(settings.dataset.as_deref(), file).map_err(|error| match error {
+    pub fn new(settings: &AccountingSettings, file: Option<&Path>, tell: NoticeHandler) -> Result<Self> {
+        let subject = ChargedDataset::new(settings.dataset.as_deref(), file).map_err(|error| match error {
             Error::FileName(file) => {
                 Error::Request(message!("the path {file} is not valid Unicode; name the dataset with ", ["dataset"]))
             }
@@ -306,7 +306,7 @@ fn unaccounted(tell: NoticeHandler) -> Result<Permit> {
 
 /// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
 /// would be charged if none were named.
-fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
+fn refuse_other_budgets(ledger: &DurableLedger, subject: &ChargedDataset, files: &[PathBuf], own: Option<&str>) -> Result<()> {
     let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
     Err(Error::Request(match own == Some(name) {

@@ -31,7 +31,7 @@
 //! | [`release`] | what is released, how the budget is split, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and their cost |
 //! | `shown` | an answer as text, for people and spreadsheets |
-//! | [`outcome`] | [`Outcome`]: the result of a charged query |
+//! | [`outcome`] | [`QueryOutcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
 //! | [`options`] | [`Options`]: privacy unit, budget, clamping bounds |
 //! | [`settings`] | options from arguments, policies and the SQL itself, combined |
@@ -73,7 +73,7 @@ pub use error::{Error, Result};
 pub use joint::JointQuery;
 pub use limits::RunLimits;
 pub use options::{Options, Range, Unit};
-pub use outcome::Outcome;
+pub use outcome::QueryOutcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
 pub use reticent_table::{Table, foreign_format};

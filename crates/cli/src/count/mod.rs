@@ -22,7 +22,7 @@ use reticent_ledger::accounting::Request;
 use reticent_ledger::keys::public_keys;
 use reticent_stream::SystemClock;
 use reticent_stream::count::source::input_by_name;
-use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Reader, Showing, Source, Store};
+use reticent_stream::count::{Definition, Engine, Error, Input, StoredCount, Lines, Mode, Reader, Showing, Source, Store};
 
 pub use arguments::Arguments;
 use printer::Printer;
@@ -58,7 +58,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     definition.check_seizable(kind, arguments.save.is_some())?;
     let named = arguments.accounting.request.is_some();
     if named {
-        Kept::check(&plan, &source)?;
+        StoredCount::check(&plan, &source)?;
     }
     let account = payer(&arguments.accounting.settings(), source.path.as_deref())?;
     let request = Request {
@@ -85,9 +85,9 @@ fn count(arguments: &Arguments) -> Result<()> {
         let counted = plan.clone();
         // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
         let text = account.release_restartable(request, |permit| {
-            anyhow::Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
+            anyhow::Ok(StoredCount::count(definition, counted.start(permit)?, lines, reader, mode)?)
         })?;
-        return Ok(Kept::from_text(&text)?.show(&plan, &mut printer)?);
+        return Ok(StoredCount::from_text(&text)?.show(&plan, &mut printer)?);
     }
     let tally = plan.start(account.start(request)?)?;
     let engine = Engine::new(definition, tally, store, account.place(), &mut printer)?;

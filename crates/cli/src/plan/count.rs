@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn stream(arguments: &Arguments) -> Result<Stream> {
     let (low, high) = arguments.range;
     let horizon = arguments.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
-    Ok(Stream::new(low, high)?
+    Ok(Stream::new(low..=high)?
         .with_unit(arguments.unit.parse::<Unit>()?)?
         .with_adjacency(arguments.adjacency.parse::<Adjacency>()?)?
         .with_horizon(horizon)?)

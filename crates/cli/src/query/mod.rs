@@ -20,7 +20,7 @@ use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table, Unit};
+use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table, Unit};
 
 pub use arguments::Arguments;
 
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let engine = limits.engine();
     interrupt::on_ctrl_c(&engine.interrupt)?;
     let query = query.with_engine(engine);
-    let answer = Outcome::stored_answer(&account.release(request, |permit| query.run(permit))?)?;
+    let answer = QueryOutcome::stored_answer(&account.release(request, |permit| query.run(permit))?)?;
     show::answer(&answer, arguments.format)?;
     Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }

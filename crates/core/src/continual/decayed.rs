@@ -371,7 +371,7 @@ mod tests {
     fn start(decay: Decay, epsilon: &str, seed: u64) -> DecayedCounter {
         let guarantee = Guarantee::Pure(epsilon.parse().unwrap());
         let permit = Permit::unaccounted_from(Entropy::seeded(seed));
-        DecayedCounter::start(decay, Stream::new(0, 10).unwrap(), guarantee, permit).unwrap()
+        DecayedCounter::start(decay, Stream::new(0..=10).unwrap(), guarantee, permit).unwrap()
     }
 
     fn half_life(steps: u64) -> Decay {

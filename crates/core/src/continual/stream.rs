@@ -1,6 +1,7 @@
 //! The definition of a stream: the range of its values, its privacy unit, its horizon.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -82,10 +83,10 @@ impl fmt::Display for Horizon {
 /// ```
 /// use reticent::continual::{Stream, Unit};
 ///
-/// let head_count = Stream::new(-1, 1)?.until(1440)?; // joins minus leaves, one value a minute
+/// let head_count = Stream::new(-1..=1)?.until(1440)?; // joins minus leaves, one value a minute
 /// assert_eq!((head_count.max_change(), head_count.max_steps()), (1, 1));
 ///
-/// let whole_minutes = Stream::new(-100, 100)?.with_unit(Unit::Step)?;
+/// let whole_minutes = Stream::new(-100..=100)?.with_unit(Unit::Step)?;
 /// assert_eq!(whole_minutes.max_change(), 200);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -106,18 +107,19 @@ struct Definition {
 }
 
 impl Stream {
-    /// Events with values in low..=high, added or removed, without end.
+    /// Events with values in a range, added or removed, without end.
     ///
     /// # Errors
-    /// If low exceeds high or nothing but 0 is allowed.
-    pub fn new(low: i64, high: i64) -> Result<Self> {
+    /// If the range is empty, or nothing but 0 is in it.
+    pub fn new(range: RangeInclusive<i64>) -> Result<Self> {
+        let (low, high) = range.into_inner();
         let (unit, adjacency) = (Unit::Event, Adjacency::AddRemove);
         Definition { low, high, unit, adjacency, horizon: Horizon::Unbounded }.try_into()
     }
 
     /// Events that are counted: values 0 or 1.
     pub fn bits() -> Self {
-        Self::new(0, 1).expect("0..=1 is a range")
+        Self::new(0..=1).expect("0..=1 is a range")
     }
 
     /// With another privacy unit.
@@ -249,7 +251,7 @@ mod tests {
     #[test]
     fn sizes_follow_from_range_unit_and_neighbours() {
         let sizes = |low, high| {
-            let stream = Stream::new(low, high).unwrap();
+            let stream = Stream::new(low..=high).unwrap();
             let replaced = stream.clone().with_adjacency(Adjacency::Replace).unwrap();
             (stream.max_change(), replaced.max_change(), stream.with_unit(Unit::Step).unwrap().max_change())
         };
@@ -262,9 +264,9 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        assert!(Stream::new(1, 0).is_err());
-        assert!(Stream::new(0, 0).is_err());
-        assert!(Stream::new(3, 3).unwrap().with_adjacency(Adjacency::Replace).is_err());
+        assert!(Stream::new(RangeInclusive::new(1, 0)).is_err());
+        assert!(Stream::new(0..=0).is_err());
+        assert!(Stream::new(3..=3).unwrap().with_adjacency(Adjacency::Replace).is_err());
         assert!(Stream::bits().with_unit(Unit::Events(0)).is_err());
         for steps in [0, LONGEST_HORIZON + 1] {
             assert!(Stream::bits().until(steps).is_err());
@@ -279,7 +281,7 @@ mod tests {
 
     #[test]
     fn reading_goes_through_the_constructor() {
-        let stream = Stream::new(-3, 5).unwrap().until(10).unwrap();
+        let stream = Stream::new(-3..=5).unwrap().until(10).unwrap();
         let text = serde_json::to_string(&stream).unwrap();
         assert_eq!(serde_json::from_str::<Stream>(&text).unwrap(), stream);
         assert!(serde_json::from_str::<Stream>(&text.replace("10", "0")).is_err());

@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn values_are_the_sums_of_the_last_steps() {
-        let mut window = start(5, Stream::new(0, 10).unwrap(), "9000", 1);
+        let mut window = start(5, Stream::new(0..=10).unwrap(), "9000", 1);
         let values: Vec<i64> = (0..100).map(|step| step * step % 11).collect();
         for step in 0..values.len() {
             let exact: i64 = values[step.saturating_sub(4)..=step].iter().sum();

@@ -15,7 +15,7 @@
 
 use serde::Serialize;
 
-use super::plan::Plan;
+use super::plan::{Plan, Sums};
 use super::protocol::Protocol;
 use crate::continual::{CounterKind, Shape, Stream};
 use crate::error::{Error, Result};
@@ -187,7 +187,7 @@ fn pan_private(epsilon: &Epsilon) -> Result<Cost> {
 }
 
 fn of_parties(trust: Trust, protocol: Protocol, rows: u64, parties: u32, epsilon: &Epsilon) -> Result<Cost> {
-    let plan = Plan::new(protocol, parties, 1, (rows / u64::from(parties.max(1))) as i64 + 1, 1, epsilon)?;
+    let plan = Plan::new(protocol, parties, Sums { cells: 1, bound: (rows / u64::from(parties.max(1))) as i64 + 1, sensitivity: 1 }, epsilon)?;
     Ok(Cost {
         trust,
         parties: parties.into(),

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use reticent::exact::Rational;
-use reticent::multiparty::{Plan, Protocol};
+use reticent::multiparty::{Plan, Protocol, Sums};
 use reticent::privacy::{Adjacency, Epsilon, Guarantee};
 use reticent::secrets::holds_a_key;
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,7 @@ impl Task {
     pub fn plan(&self) -> Result<Plan> {
         let parties = u32::try_from(self.draft.parties.len()).expect("there are at most 256");
         let Draft { bound, sensitivity, .. } = self.draft;
-        Ok(Plan::new(self.protocol, parties, self.cells.len(), bound, sensitivity, &self.epsilon)?)
+        Ok(Plan::new(self.protocol, parties, Sums { cells: self.cells.len(), bound, sensitivity }, &self.epsilon)?)
     }
 
     pub(crate) fn shape(&self) -> Shape {

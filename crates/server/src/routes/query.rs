@@ -13,7 +13,7 @@ use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
-use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
+use reticent_sql::{Asked, Query, QueryOutcome, Settings, dialect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -181,7 +181,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
         ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
-    let answer = Outcome::stored_answer(&text)?;
+    let answer = QueryOutcome::stored_answer(&text)?;
     Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
 }
 

@@ -201,7 +201,7 @@ impl Draft {
         }
         let (low, high) = self.range.unwrap_or((0, 1));
         let horizon = self.horizon(definition.timeline, clock)?;
-        Ok(Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?)
+        Ok(Stream::new(low..=high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?)
     }
 
     fn horizon(&self, timeline: Option<Timeline>, clock: &dyn Clock) -> Result<Horizon> {

@@ -20,7 +20,7 @@
 //! | [`showing`] | [`Showing`]: the value and the half-width that are shown of a release |
 //! | [`listing`] | [`Listing`](listing::Listing): releases as lines of text |
 //! | [`store`] | [`Store`]: a counter on disk |
-//! | [`kept`] | [`Kept`]: all releases of a request, as stored in a ledger |
+//! | [`stored`] | [`StoredCount`]: all releases of a request, as stored in a ledger |
 //! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, with the caller's own names for the parameters |
 //!
 //! # Privacy
@@ -31,7 +31,7 @@
 //! ```
 //! use reticent::Permit;
 //! use reticent_stream::SystemClock;
-//! use reticent_stream::count::{Draft, Kept, Lines, Mode, Reader};
+//! use reticent_stream::count::{Draft, StoredCount, Lines, Mode, Reader};
 //!
 //! # let file = tempfile::NamedTempFile::new()?;
 //! # let path = file.path();
@@ -49,8 +49,8 @@
 //! let reader = Reader::new(&definition.fields, "the file", None)?;
 //! // Charge a ledger instead, and let it keep the text.
 //! let tally = plan.start(Permit::unaccounted()?)?;
-//! let text = Kept::count(definition, tally, lines, reader, mode)?;
-//! assert_eq!(Kept::from_text(&text)?.releases.len(), 2);
+//! let text = StoredCount::count(definition, tally, lines, reader, mode)?;
+//! assert_eq!(StoredCount::from_text(&text)?.releases.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -58,7 +58,7 @@ pub mod definition;
 pub mod draft;
 pub mod engine;
 pub mod error;
-pub mod kept;
+pub mod stored;
 mod line_steps;
 pub mod lines;
 pub mod listing;
@@ -77,7 +77,7 @@ pub use self::definition::{Definition, Fields, Input};
 pub use self::draft::Draft;
 pub use self::engine::{Attention, Audience, Engine};
 pub use self::error::{Error, Result};
-pub use self::kept::Kept;
+pub use self::stored::StoredCount;
 pub use self::lines::Lines;
 pub use self::mode::Mode;
 pub use self::reader::Reader;

@@ -227,7 +227,7 @@ impl TryFrom<Draft> for Definition {
         }
         let (low, high) = draft.range.as_deref().map_or(Ok((0, 1)), parse_range)?;
         let horizon = draft.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
-        let stream = Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?;
+        let stream = Stream::new(low..=high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?;
         let guarantee = guarantee(&draft)?;
         let keys = keys(draft.keys)?;
         let counter = counter(draft.counter.as_deref(), mode)?;

@@ -29,7 +29,7 @@ fn bits(horizon: u64) -> Stream {
 /// At ε = 900 a p-sum is off with probability e^(−900/7): the sums themselves can be read.
 #[test]
 fn totals_are_those_of_the_events() {
-    let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
+    let stream = Stream::new(-3..=3).unwrap().until(7).unwrap();
     let mut counter = KeyedPlan::known(CounterKind::Binary, stream, pure("900"))
         .unwrap()
         .start([30u64, 10, 20, 10], permit(1))
@@ -85,7 +85,7 @@ fn the_size_of_an_event_follows_from_its_neighbours() {
         assert_eq!(one.adjacency(), Adjacency::AddRemove);
         one.max_change() * one.max_steps()
     };
-    let range = |low, high| Stream::new(low, high).unwrap();
+    let range = |low, high| Stream::new(low..=high).unwrap();
     assert_eq!(reach(&range(10, 15)), 15);
     // Moved from key to key, a 15 leaves one sum and enters another.
     assert_eq!(reach(&range(10, 15).with_adjacency(Adjacency::Replace).unwrap()), 30);

@@ -316,12 +316,12 @@ fn randomiser(written: &Written) -> Result<Randomiser> {
         }
         Domain::Integers { lower, upper } => {
             only("one-bit", "one-bit or auto for the mean of numbers")?;
-            OneBitMean::new(*lower, *upper, epsilon).map(Randomiser::Mean)
+            OneBitMean::new(*lower..=*upper, epsilon).map(Randomiser::Mean)
         }
         Domain::Numbers(bounds) => {
             only("one-bit", "one-bit or auto for the mean of numbers")?;
             let grid = Grid::new(bounds);
-            OneBitMean::new(grid.lower(), grid.upper(), epsilon).map(Randomiser::Mean)
+            OneBitMean::new(grid.lower()..=grid.upper(), epsilon).map(Randomiser::Mean)
         }
         Domain::Texts { alphabet, longest } => {
             only("prefix", "prefix or auto for texts")?;
