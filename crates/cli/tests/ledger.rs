@@ -171,12 +171,12 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         assert!(desk.fails(2, &format!("create people --epsilon 1 --delta {wrong}")).contains("delta is"));
     }
     for (arguments, expected) in [
-        ("create people", "say what people may spend"),
-        ("create --epsilon 1", "say which dataset"),
+        ("create people", "people needs a budget: --epsilon E"),
+        ("create --epsilon 1", "ε = 1 of which dataset? Give a name or --file FILE"),
         ("create --unit event", "give its name and budget"),
         ("create people --delta 1e-6", "--epsilon"),
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
-        ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
+        ("create people --epsilon 1", "the budget of people needs a privacy unit: --unit row"),
         ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
         ("create people --epsilon 11 --unit row", "confirmed with --allow-large-epsilon"),
         ("create people --epsilon 1 --unit Event", "write \"event\""),

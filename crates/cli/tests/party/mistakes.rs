@@ -57,7 +57,7 @@ fn keys_are_not_read_from_a_private_file() {
     hospitals.succeeds(&[&["query", "SELECT COUNT(*) AS n FROM patients"][..], &table].concat());
     let ended = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=patients.csv --colluders 1");
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("was asked about as a private table before"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("was queried as a private table before"), "{}", ended.stderr);
     assert!(!hospitals.folder.join("task.toml").exists() && !ended.stderr.contains("ada"), "{}", ended.stderr);
     hospitals.write("wards.csv", "ward\nA\nB\n");
     let made = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=wards.csv --colluders 1");

@@ -110,7 +110,7 @@ fn the_clock_of_a_request_stands_still() {
     let history = desk.program().args(["ledger", "history"]).output().expect("it starts");
     assert!(text(&history.stdout).contains("; the clock says 20"), "{}", text(&history.stdout));
     let said = desk.fails(2, &sql.replace("2020", "2021"), arguments);
-    assert!(said.contains("was a different one"), "{said}");
+    assert!(said.contains("was already used for a different request"), "{said}");
 }
 
 #[test]

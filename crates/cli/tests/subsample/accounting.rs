@@ -180,5 +180,5 @@ fn nothing_is_charged_on_request_and_that_is_said() {
     let folder = directory("no-ledger");
     let output = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --no-ledger"), "echo blue");
     assert_eq!(answered(&output).as_deref(), Some("blue"));
-    assert!(text(&output.stderr).contains("not accounted for"));
+    assert!(text(&output.stderr).contains("no ledger was charged"));
 }

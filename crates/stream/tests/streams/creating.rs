@@ -26,7 +26,7 @@ fn what_means_nothing_is_refused_by_its_name() {
         (&format!("{base}range='5..1'"), "range is 5..1, but it must be written with the smaller number first"),
         (&format!("{base}range='x'"), "range is x, but it must be LO..HI in whole numbers"),
         (&format!("{base}unit='user'"), "unit is user, but it must be event, step, or events:N"),
-        (&format!("{base}unit='step'"), "range is missing, but it must be given for the unit step"),
+        (&format!("{base}unit='step'"), "the unit step needs a range"),
         (&format!("{base}mode='open'"), "mode is open, but it must be curator or pan-private"),
         (&format!("{base}keys=[]"), "keys is a list of 0, but it must be a list of 1 to 2^20 keys"),
         (&format!("{base}keys='some'"), "keys is some, but it must be \"none\", \"selected\", or a list of keys"),
