@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use reticent::keys::{Problem, in_file, listed};
 use reticent::message;
@@ -71,9 +72,6 @@ pub fn keys<E: From<Error>>(
 }
 
 /// Parses a parameter.
-pub(super) fn parsed<T: std::str::FromStr>(setting: &'static str, text: &str) -> Result<T>
-where
-    T::Err: std::fmt::Display,
-{
-    text.trim().parse().map_err(|error: T::Err| Error::option(message!([setting], ": {error}")))
+pub(super) fn parsed<T: FromStr<Err = reticent::Error>>(setting: &'static str, text: &str) -> Result<T> {
+    Ok(text.trim().parse::<T>().map_err(|error| error.named(setting))?)
 }
