@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::message::Spelling;
-use reticent_ledger::accounting::{Payer, AccountingSettings};
+use reticent_ledger::accounting::{AccountingSettings, Payer};
 
 use crate::output::say;
 

@@ -45,7 +45,7 @@ pub enum Error {
     Input(String),
 
     /// Sending failed after some lines were acknowledged.
-    #[error("{}{error}", acknowledged(*.acknowledged))]
+    #[error("{}{error}", acknowledged_words(*.acknowledged))]
     Partly {
         /// How many lines were acknowledged.
         acknowledged: u64,
@@ -54,7 +54,7 @@ pub enum Error {
     },
 }
 
-fn acknowledged(lines: u64) -> String {
+fn acknowledged_words(lines: u64) -> String {
     match lines {
         1 => "1 line was acknowledged, the rest were not: ".into(),
         lines => format!("{lines} lines were acknowledged, the rest were not: "),
@@ -86,7 +86,7 @@ impl Explained for Error {
             ),
             Self::Refused { message, .. } => message.clone(),
             Self::Partly { acknowledged, error } => {
-                let mut message: Message = self::acknowledged(*acknowledged).into();
+                let mut message: Message = acknowledged_words(*acknowledged).into();
                 message.extend(error.message());
                 message
             }

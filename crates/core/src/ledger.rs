@@ -338,9 +338,9 @@ mod tests {
     #[test]
     fn a_failure_on_the_rows_of_a_stream_is_recorded_with_its_charge() {
         let receipt = Receipt { dataset: "visits".into(), request: "monday".into(), entry: 3 };
-        let failed = |accounting| Careless.compute(accounting, || Err::<(), _>("no rows".into())).unwrap();
-        assert_eq!(failed(&Accounting::Charged(receipt)), Err("recorded: no rows".into()));
-        assert_eq!(failed(&Accounting::Unaccounted), Err("no rows".into()));
+        let failed = |accounting: Accounting| Careless.compute(&accounting, || Err::<(), _>("no rows".into())).unwrap();
+        assert_eq!(failed(Accounting::Charged(receipt)), Err("recorded: no rows".into()));
+        assert_eq!(failed(Accounting::Unaccounted), Err("no rows".into()));
         assert_eq!(Careless.compute(&Accounting::Unaccounted, || Ok(3)).unwrap(), Ok(3));
     }
 }

@@ -48,7 +48,7 @@ pub struct Request {
 ///
 /// # Example
 /// ```
-/// use reticent_ledger::accounting::{Payer, Request, AccountingSettings};
+/// use reticent_ledger::accounting::{AccountingSettings, Payer, Request};
 /// use reticent::ledger::RunResult;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let file = folder.path().join("people.csv");

@@ -48,7 +48,7 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     let spent = |dataset| ledger.account(dataset).unwrap().unwrap().spent[0].1.to_string();
     assert_eq!([spent("/tmp/fx/visits.txt"), spent("people")], ["ε = 0.25", "ε = 0.625"]);
     for (request, beginning) in [("monday", "{\"answer\":"), ("tuesday", "\"failed\"")] {
-        let charge = ledger.request("people", request).unwrap().unwrap();
+        let (charge, _) = ledger.request("people", request).unwrap().unwrap();
         let ChargeOutcome::AlreadyAnswered(text) = ledger.charge(&charge).unwrap() else { panic!("it was answered") };
         assert!(text.starts_with(beginning), "{text}");
     }

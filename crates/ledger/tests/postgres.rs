@@ -430,7 +430,7 @@ fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
     let ledger = open(&place);
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
-    let charge = ledger.request("people", "monday").unwrap().unwrap();
+    let (charge, _) = ledger.request("people", "monday").unwrap().unwrap();
     assert!(matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":")));
     drop(ledger);
     for version in [1, 3] {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Accounting, ChargeOutcome, Keeper, Ledger};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::{Pages, Storage};
 use reticent_ledger::{DurableLedger, Event, Result, Spend};

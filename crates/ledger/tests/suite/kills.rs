@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use reticent::exact::Rational;
-use reticent::ledger::{Accounting, ChargeOutcome, Keeper, Ledger};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
 use reticent_ledger::{DurableLedger, Event, Spend};
 
 use super::crowd::location_text;
