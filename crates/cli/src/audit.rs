@@ -85,7 +85,9 @@ fn list(format: Format) -> String {
         let evidence = if subject.is_exact() { "exact" } else { "empirical" };
         [subject.name(), evidence, subject.summary()].map(String::from)
     });
-    let objects = fields.clone().map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary}));
+    let objects = fields
+        .clone()
+        .map(|[name, evidence, summary]| json!({"mechanism": name, "evidence": evidence, "summary": summary}));
     match format {
         Format::Table => {
             format!("{}\n", text_table(&["mechanism", "evidence", "what it is"], fields.map(Vec::from)))
@@ -148,7 +150,9 @@ fn for_people(report: &Report) -> String {
     if let Some(fit) = &report.fit {
         lines.push(frequencies(fit).to_string());
         if !fit.passes(FALSE_ALARM) {
-            lines.push(format!("The outputs do not follow the claimed distribution (significance level {FALSE_ALARM})."));
+            lines.push(format!(
+                "The outputs do not follow the claimed distribution (significance level {FALSE_ALARM})."
+            ));
         }
     }
     lines.join("\n") + "\n"

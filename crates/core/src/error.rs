@@ -284,10 +284,7 @@ impl Error {
 
     /// Whether the error is about a parameter that the caller can correct.
     pub fn is_parameter(&self) -> bool {
-        matches!(
-            self,
-            Self::Parameter { .. } | Self::Invalid { .. } | Self::Answer { .. } | Self::Unconfirmed { .. }
-        )
+        matches!(self, Self::Parameter { .. } | Self::Invalid { .. } | Self::Answer { .. } | Self::Unconfirmed { .. })
     }
 
     /// Whether a device has given all the answers that the task allows.

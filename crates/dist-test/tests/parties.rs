@@ -26,7 +26,8 @@ const FEWER_SAMPLES: u64 = 100_000;
 const CELLS: usize = 1000;
 
 fn plan(protocol: Protocol, parties: u32, epsilon: &str) -> Plan {
-    Plan::new(protocol, parties, Sums { cells: CELLS, bound: 1_000_000, sensitivity: 1 }, &epsilon.parse().unwrap()).unwrap()
+    Plan::new(protocol, parties, Sums { cells: CELLS, bound: 1_000_000, sensitivity: 1 }, &epsilon.parse().unwrap())
+        .unwrap()
 }
 
 /// One number for each cell of a run.

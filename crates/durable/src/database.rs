@@ -103,8 +103,9 @@ impl Database {
     ) -> Result<T, E> {
         let outcome: Result<T, E> = (|| {
             let connection = self.connect()?;
-            let transaction =
-                connection.transaction_with_behavior(behavior).map_err(|error| Failure::storage(doing, reason(&error)))?;
+            let transaction = connection
+                .transaction_with_behavior(behavior)
+                .map_err(|error| Failure::storage(doing, reason(&error)))?;
             let value = work(&transaction)?;
             transaction.commit().map_err(|error| Failure::storage(doing, reason(&error)))?;
             Ok(value)

@@ -209,8 +209,7 @@ impl Opening<'_> {
     /// If the file cannot be read or written.
     pub fn adopt(&self, connection: &mut Connection, names: &[&str]) -> Result<(), Failure> {
         let failed = |error: rusqlite::Error| self.failure("opened", &error);
-        let marked: i64 =
-            connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        let marked: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
         let found = || -> rusqlite::Result<Vec<String>> {
             let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid";
             connection.prepare(tables)?.query_map([], |row| row.get(0))?.collect()
@@ -329,7 +328,8 @@ mod tests {
     fn commits_are_durable() {
         let folder = tempfile::tempdir().unwrap();
         let tidied = Journal::TidiedLog { page_bytes: 4096, cache_kib: 64 };
-        for (name, journal, synchronous) in [("log", Journal::Log, 2), ("tidied", tidied, 2), ("erasing", Journal::Erasing, 3)]
+        for (name, journal, synchronous) in
+            [("log", Journal::Log, 2), ("tidied", tidied, 2), ("erasing", Journal::Erasing, 3)]
         {
             let path = folder.path().join(name);
             let opening = Opening { path: &path, files: &SystemFiles, form: form(journal) };

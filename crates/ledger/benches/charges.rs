@@ -131,7 +131,9 @@ fn charge(ledger: &DurableLedger) -> Outcome<u64> {
             .unit("user_id", Adjacency::AddRemove);
         match ledger.charge(&charge)? {
             ChargeOutcome::New(_) => count += 1,
-            ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => return Err("a new request was answered before".into()),
+            ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
+                return Err("a new request was answered before".into());
+            }
         }
     }
     Ok(count)

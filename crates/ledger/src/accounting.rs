@@ -248,8 +248,8 @@ impl Session {
         compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<String, E> {
         let charge = self.prepare(asked, Releases::Once)?;
-        let unfinished =
-            on_interruption == OnInterruption::Recompute && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
+        let unfinished = on_interruption == OnInterruption::Recompute
+            && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
         let mut suspended = None;
         let computed = |permit: Permit| -> Result<RunResult, E> {
             let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
@@ -306,7 +306,12 @@ fn unaccounted(tell: NoticeHandler) -> Result<Permit> {
 
 /// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
 /// would be charged if none were named.
-fn refuse_other_budgets(ledger: &DurableLedger, subject: &ChargedDataset, files: &[PathBuf], own: Option<&str>) -> Result<()> {
+fn refuse_other_budgets(
+    ledger: &DurableLedger,
+    subject: &ChargedDataset,
+    files: &[PathBuf],
+    own: Option<&str>,
+) -> Result<()> {
     let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
     Err(Error::Request(match own == Some(name) {

@@ -100,7 +100,9 @@ pub enum Error {
     },
 
     /// The request id was used for a different request.
-    #[error("request id {request} of {dataset} was already used for a different request (entry {entry}); a new request needs a new id")]
+    #[error(
+        "request id {request} of {dataset} was already used for a different request (entry {entry}); a new request needs a new id"
+    )]
     OtherRequest {
         /// The dataset.
         dataset: String,
@@ -261,11 +263,9 @@ impl Explained for Error {
             | Self::NotALedger(_) => Class::Request,
             Self::Own(_, error) => error.class(),
             Self::Core(error) => error.class(),
-            Self::Damaged(_)
-            | Self::NotAnchored(_)
-            | Self::Replaced(_)
-            | Self::Older(_)
-            | Self::Storage { .. } => Class::Machine,
+            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. } => {
+                Class::Machine
+            }
         }
     }
 

@@ -66,11 +66,13 @@ impl Notice {
                 message!("request {request} was answered before: nothing is charged, and the stored answer is printed")
             }
             Self::Unfinished { request } => {
-                message!("request {request} was charged before but not finished; running it again under the same charge")
+                message!(
+                    "request {request} was charged before but not finished; running it again under the same charge"
+                )
             }
-            Self::Suspended { dataset, entry } => message!(
-                "{dataset} is suspended: investigate entry {entry}, then run `reticent ledger reopen`"
-            ),
+            Self::Suspended { dataset, entry } => {
+                message!("{dataset} is suspended: investigate entry {entry}, then run `reticent ledger reopen`")
+            }
         }
     }
 }

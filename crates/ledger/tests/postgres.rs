@@ -431,7 +431,9 @@ fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
     let (charge, _) = ledger.request("people", "monday").unwrap().unwrap();
-    assert!(matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":")));
+    assert!(
+        matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
+    );
     drop(ledger);
     for version in [1, 3] {
         place.vandalise(&format!("UPDATE format SET version = {version}"));

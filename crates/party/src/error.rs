@@ -93,7 +93,9 @@ pub enum Error {
     Simulated(String),
 
     /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
-    #[error("the task states {what} = {said}, but its query requires {derived}; `reticent party task new` writes the right one")]
+    #[error(
+        "the task states {what} = {said}, but its query requires {derived}; `reticent party task new` writes the right one"
+    )]
     OtherTerms {
         /// Which number, as a sentence has it.
         what: String,

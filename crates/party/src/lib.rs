@@ -92,7 +92,6 @@ pub mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
-pub mod words;
 #[cfg(feature = "sql")]
 pub mod query;
 pub mod run;
@@ -105,6 +104,7 @@ pub mod transcript;
 pub mod transport;
 #[cfg(feature = "sql")]
 pub mod view;
+pub mod words;
 
 pub use abort::{Abort, Reason};
 pub use config::Config;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reticent::exact::Rational;
-use reticent::multiparty::Plan;
 use reticent::message;
+use reticent::multiparty::Plan;
 use reticent::privacy::Epsilon;
 use reticent_ledger::accounting::refuse_uncharged;
 use reticent_sql::bounding::ChoiceKey;
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::hex::Digest;
-use crate::words::{OWN_ROWS, against};
 use crate::run::Statistic;
 use crate::task::{Draft, DraftCell, Grid, Member, Number, Task};
+use crate::words::{OWN_ROWS, against};
 
 /// Up to this many parties, the ε for every number of colluders fits on one line.
 const EACH_IN_A_LINE: usize = 8;
@@ -205,8 +205,7 @@ impl OwnRows {
         let parties = checked.task.parties();
         let mut tables = vec![BTreeMap::new(); parties.len()];
         for text in written {
-            let wrong =
-                || Error::Request(message!(["table"], " {text}: write it as ", ["table"], " PARTY.TABLE=FILE"));
+            let wrong = || Error::Request(message!(["table"], " {text}: write it as ", ["table"], " PARTY.TABLE=FILE"));
             let (name, file) = text.split_once('=').ok_or_else(wrong)?;
             let (party, table) = name.split_once('.').ok_or_else(wrong)?;
             tables[checked.task.place(party)?].insert(table.to_owned(), PathBuf::from(file));

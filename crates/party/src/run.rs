@@ -210,8 +210,13 @@ impl Party<'_> {
         let transport = transport()?;
         let (task, me, key, times) = (self.task, self.place, self.key, self.times);
         let session = Session::new(Seat { task, plan: &plan, me, key, times }, transport, attempt);
-        let mut resources =
-            PartyResources { party: self, plan: &plan, statistic, charged: Accounting::Unaccounted, file: PathBuf::new() };
+        let mut resources = PartyResources {
+            party: self,
+            plan: &plan,
+            statistic,
+            charged: Accounting::Unaccounted,
+            file: PathBuf::new(),
+        };
         let (release, transcript) = session.run(&mut resources)?;
         Ok(Outcome { release, transcript, file: resources.file })
     }

@@ -74,7 +74,9 @@ impl Query {
         let outcome = self.outcome(&mut permit);
         match outcome {
             QueryOutcome::Failed if !self.engine().interrupt.was_called() => RunResult::Failed(outcome.to_text()),
-            QueryOutcome::Answer(_) | QueryOutcome::Failed | QueryOutcome::TooLarge => RunResult::Released(outcome.to_text()),
+            QueryOutcome::Answer(_) | QueryOutcome::Failed | QueryOutcome::TooLarge => {
+                RunResult::Released(outcome.to_text())
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The format of a data directory's SQLite file.
 
-use reticent_durable::{Form, Journal};
 pub(crate) use reticent_durable::{Access, Database};
+use reticent_durable::{Form, Journal};
 
 use crate::error::Error;
 

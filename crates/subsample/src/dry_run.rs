@@ -54,7 +54,10 @@ impl<'subsample> DryRun<'subsample> {
                 let bar = mean.error_bar().scaled(grid.step());
                 lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
                 if let Some(most) = mean.tolerated() {
-                    lines.push(("refused".into(), format!("if the noisy number of blocks without an answer exceeds {most}")));
+                    lines.push((
+                        "refused".into(),
+                        format!("if the noisy number of blocks without an answer exceeds {most}"),
+                    ));
                 }
                 let level = bar.level() * 100.0;
                 let covers = match mean.pull() * grid.step() {

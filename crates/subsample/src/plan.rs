@@ -3,8 +3,8 @@
 use std::num::NonZero;
 use std::time::Duration;
 
-use reticent::message;
 use reticent::mechanism::subsample::{self, Blocks, SubsampleMean, SubsampleMode};
+use reticent::message;
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use reticent::statistic::{Bounds, Grid};
 use reticent::{Outcome, Permit};
@@ -50,13 +50,9 @@ impl Summary {
                 ["numeric"],
                 " LO..HI for a mean with noise)"
             )),
-            (Some(_), Some(_)) => wrong(message!(
-                "with ",
-                ["numeric"],
-                " the guarantee is epsilon alone; leave ",
-                ["delta"],
-                " out"
-            )),
+            (Some(_), Some(_)) => {
+                wrong(message!("with ", ["numeric"], " the guarantee is epsilon alone; leave ", ["delta"], " out"))
+            }
         }
     }
 }
@@ -133,7 +129,8 @@ impl Plan {
     /// If a parameter is out of range, if the guarantee gives almost no protection and is not confirmed, or if there are
     /// too few blocks for anything but refusals.
     pub fn new(parameters: Parameters) -> Result<Self> {
-        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule, allow_large_epsilon } = parameters;
+        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule, allow_large_epsilon } =
+            parameters;
         let kind = if unit == Unit::Row { subsample::Unit::Row } else { subsample::Unit::Id };
         let blocks = Blocks::new(blocks, kind)?.asked_together(schedule.jobs())?;
         let default = default.as_deref().map(str::trim).filter(|default| !default.is_empty()).map(String::from);

@@ -27,10 +27,12 @@ const CONFIRMED: &str = "allow-large-epsilon";
 /// # Errors
 /// If a field is missing, invalid or unknown.
 pub fn read(value: &Value) -> Result<LightTask, Error> {
-    let wrong = |name: &'static str| Error::Invalid {
+    let wrong = |name: &'static str| {
+        Error::Invalid {
         parameter: name,
         problem: "the task is not in its published form; use what the service or `reticent local task show --format json` gives"
             .into(),
+    }
     };
     let Value::Object(fields) = value else { return Err(wrong("task")) };
     let required = fields.iter().filter(|(name, _)| name != CONFIRMED);

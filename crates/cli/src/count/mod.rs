@@ -22,7 +22,9 @@ use reticent_ledger::accounting::Request;
 use reticent_ledger::keys::public_keys;
 use reticent_stream::SystemClock;
 use reticent_stream::count::source::input_by_name;
-use reticent_stream::count::{Definition, Engine, Error, Input, StoredCount, Lines, Mode, Reader, Showing, Source, Store};
+use reticent_stream::count::{
+    Definition, Engine, Error, Input, Lines, Mode, Reader, Showing, Source, Store, StoredCount,
+};
 
 pub use arguments::Arguments;
 use printer::Printer;

@@ -70,10 +70,7 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
     ];
     rows.extend(shape.parts.iter().map(error));
-    rows.push((
-        "clamping".into(),
-        format!("none below {} rows per group and party", shape.rows_within(task.bound())),
-    ));
+    rows.push(("clamping".into(), format!("none below {} rows per group and party", shape.rows_within(task.bound()))));
     rows.extend(
         task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
     );

@@ -87,6 +87,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let created = client.post("/v1/streams", &draft)?;
     let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
-    say!("created {}: {}, charged to {}; {}", arguments.name, text("guarantee"), text("dataset"), text("guarantee_in_words"));
+    say!(
+        "created {}: {}, charged to {}; {}",
+        arguments.name,
+        text("guarantee"),
+        text("dataset"),
+        text("guarantee_in_words")
+    );
     Ok(())
 }

@@ -84,7 +84,8 @@ fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> {
         }
         (Some(sql), _) => {
             // This executable, in another process.
-            let program = std::env::current_exe().context("cannot locate the reticent executable, which runs the SQL")?;
+            let program =
+                std::env::current_exe().context("cannot locate the reticent executable, which runs the SQL")?;
             Statistic::sql(sql, header, Worker { program, arguments: vec!["block-sql".into(), "--".into()] })
         }
         (None, Some(program)) => Statistic::program(program, &arguments.program_arguments),

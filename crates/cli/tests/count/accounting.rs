@@ -158,7 +158,11 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!(text(&asked("monday", "--format csv").stdout).lines().count(), 4);
     let other = asked("monday", "--epsilon 0.2");
     assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
-    assert!(text(&other.stderr).contains("request id monday of people was already used for a different request"), "{}", text(&other.stderr));
+    assert!(
+        text(&other.stderr).contains("request id monday of people was already used for a different request"),
+        "{}",
+        text(&other.stderr)
+    );
     assert_eq!(charges(&place), 1);
     // It ends as before: with more lines than steps.
     fs::write(&file, "1\n".repeat(9)).expect("written");
@@ -185,7 +189,7 @@ fn an_interrupted_request_is_counted_when_it_is_asked_again() {
     };
     assert_eq!(asked(&whole).status.code(), Some(0));
     let open = |place: &Path| DurableLedger::open(&Location::File(place.into())).expect("a ledger");
-    let charge = open(&whole).request("people", "monday").expect("readable").expect("charged");
+    let (charge, _) = open(&whole).request("people", "monday").expect("readable").expect("charged");
     open(&place).charge(&charge).expect("charged");
     let output = asked(&place);
     let said = text(&output.stderr);

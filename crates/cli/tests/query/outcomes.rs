@@ -60,7 +60,7 @@ fn a_request_that_crashed_is_not_computed_again() {
     let shown = text(&own.stdout);
     let place = shown.lines().next().and_then(|line| line.strip_prefix("Ledger ")).expect("its place").to_owned();
     let ledger = DurableLedger::open(&place.parse::<Location>().expect("a place")).expect("it is there");
-    let charge = ledger.request(&dataset, "monday").expect("readable").expect("charged");
+    let (charge, _) = ledger.request(&dataset, "monday").expect("readable").expect("charged");
 
     let second = desk.0.join("second.sqlite");
     let ledger = DurableLedger::create(&Location::File(second.clone())).expect("a ledger");
@@ -88,7 +88,7 @@ fn an_answer_that_an_older_program_kept_is_printed() {
     let named = format!("{arguments} --ledger {}", place.display());
     desk.answer(COUNT, &format!("{named} --request new"));
     let ledger = DurableLedger::open(&Location::File(place)).expect("a ledger");
-    let mut charge = ledger.request(&dataset, "new").expect("readable").expect("charged");
+    let (mut charge, _) = ledger.request(&dataset, "new").expect("readable").expect("charged");
     charge.request = "old".into();
     let Ok(ChargeOutcome::New(permit)) = ledger.charge(&charge) else { panic!("it is new") };
     let reticent::ledger::Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };

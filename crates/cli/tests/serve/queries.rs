@@ -61,7 +61,7 @@ fn a_request_that_crashed_has_no_outcome() {
     service.signal("KILL");
     service.ended();
     let ledger = DurableLedger::open(&Location::File(place.0.join("data/ledger.sqlite"))).expect("a ledger");
-    let mut charge = ledger.request("visits", "monday").expect("readable").expect("charged");
+    let (mut charge, _) = ledger.request("visits", "monday").expect("readable").expect("charged");
     charge.request = "tuesday".into();
     assert!(matches!(ledger.charge(&charge), Ok(ChargeOutcome::New(_))));
     drop(ledger);

@@ -257,8 +257,14 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         (format!("{table} {good} --blocks 0"), "number of blocks is 0"),
         (format!("{table} --program /bin/true --epsilon 1 --numeric 0..1 --blocks 10"), "instead of at least 25"),
         (format!("{table} {good} --adjacency add"), "--adjacency is add"),
-        (format!("{table} --program /bin/true --epsilon 11 --delta 1e-8"), "--epsilon is 11, but it must be at most 10"),
-        (format!("{table} --program /bin/true --epsilon 1 --delta 0.5"), "--delta is 0.5, but it must be at most 0.001"),
+        (
+            format!("{table} --program /bin/true --epsilon 11 --delta 1e-8"),
+            "--epsilon is 11, but it must be at most 10",
+        ),
+        (
+            format!("{table} --program /bin/true --epsilon 1 --delta 0.5"),
+            "--delta is 0.5, but it must be at most 0.001",
+        ),
         (format!("{table} {good} --time-limit 0s"), "write a duration"),
         (format!("{table} {good} --memory lots"), "write a size"),
         (format!("{table} {good} --sql x"), "cannot be used with"),

@@ -78,9 +78,7 @@ pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
     match guarantee {
         Guarantee::Zcdp(rho) => Ok(rho.clone()),
         Guarantee::Approx(epsilon, delta) => Rho::within(epsilon, delta),
-        Guarantee::Pure(_) => {
-            Err(Error::invalid("rho", "counters with Gaussian noise need rho, or epsilon and delta"))
-        }
+        Guarantee::Pure(_) => Err(Error::invalid("rho", "counters with Gaussian noise need rho, or epsilon and delta")),
     }
 }
 

@@ -156,8 +156,9 @@ fn lower_bounds(stream: &Stream, guarantees: &[Guarantee], steps: u64) -> Vec<Lo
         };
         // A unit that touches several steps can at least touch one, by its whole size.
         let value = bounds::lower_bound(steps, &rho) * stream.max_change() as f64;
-        let words =
-            format!("any linear (matrix-mechanism) counter at this ρ{implied} has a root mean square error of at least {{}}");
+        let words = format!(
+            "any linear (matrix-mechanism) counter at this ρ{implied} has a root mean square error of at least {{}}"
+        );
         Some(LowerBound { value, words })
     };
     guarantees.iter().filter_map(bound).collect()

@@ -12,7 +12,8 @@ fn epsilon(text: &str) -> Epsilon {
 }
 
 fn masked(colluders: u32, parties: u32) -> Plan {
-    Plan::new(Protocol::Masked { colluders }, parties, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap()
+    Plan::new(Protocol::Masked { colluders }, parties, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1"))
+        .unwrap()
 }
 
 fn permit() -> Permit {
@@ -51,7 +52,8 @@ fn parameters_are_refused_by_name() {
 fn the_range_is_checked_beforehand() {
     let made = |parties, bound, scale_bits: u32| {
         let sensitivity = 1u64 << scale_bits;
-        Plan::new(Protocol::Masked { colluders: 0 }, parties, Sums { cells: 10, bound, sensitivity }, &epsilon("1")).is_ok()
+        Plan::new(Protocol::Masked { colluders: 0 }, parties, Sums { cells: 10, bound, sensitivity }, &epsilon("1"))
+            .is_ok()
     };
     assert!(made(2, i64::MAX / 2 - (1 << 50), 0));
     assert!(!made(2, i64::MAX / 2, 0) && !made(3, i64::MAX / 2, 0) && !made(1, i64::MAX, 0));
@@ -78,7 +80,13 @@ fn sums_are_exact_but_for_the_noise() {
 #[test]
 fn a_view_of_the_masked_protocol_has_the_honest_sum_and_no_more() {
     const NUMBERS: [[i64; 1]; 4] = [[770_001], [880_002], [990_003], [660_004]];
-    let plan = Plan::new(Protocol::Masked { colluders: 3 }, 4, Sums { cells: 1, bound: 1 << 40, sensitivity: 1 }, &epsilon(SILENT)).unwrap();
+    let plan = Plan::new(
+        Protocol::Masked { colluders: 3 },
+        4,
+        Sums { cells: 1, bound: 1 << 40, sensitivity: 1 },
+        &epsilon(SILENT),
+    )
+    .unwrap();
     let run = Simulation::run(&plan, &NUMBERS, &mut permit()).unwrap();
     let view = run.view(&Adversary::holding(4, [0, 3]).unwrap());
     assert_eq!((view.honest.as_slice(), view.honest_sums(&plan)), ([1, 2].as_slice(), vec![1_870_005]));
@@ -102,7 +110,13 @@ fn adversaries_hold_parties_that_are_there_and_not_all() {
 /// Two parties that both add their mask: the result is 64 random bits.
 #[test]
 fn a_wrong_sign_of_a_mask_does_not_go_unnoticed() {
-    let plan = Plan::new(Protocol::Masked { colluders: 0 }, 2, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon(SILENT)).unwrap();
+    let plan = Plan::new(
+        Protocol::Masked { colluders: 0 },
+        2,
+        Sums { cells: 1, bound: 1000, sensitivity: 1 },
+        &epsilon(SILENT),
+    )
+    .unwrap();
     let says = |as_party: u32, peer: u32| {
         let seeds = vec![MaskSeed::new(peer, &mut [3; 32])];
         plan.mask(plan.share(&[5], &mut permit()).unwrap(), as_party, seeds).unwrap()
@@ -144,8 +158,10 @@ fn messages_that_do_not_fit_are_refused() {
 
 #[test]
 fn the_price_of_colluders() {
-    let curator = Plan::new(Protocol::Broadcast, 1, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
-    let broadcast = Plan::new(Protocol::Broadcast, 12, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
+    let curator =
+        Plan::new(Protocol::Broadcast, 1, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
+    let broadcast =
+        Plan::new(Protocol::Broadcast, 12, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
     for colluders in 0..12 {
         let plan = masked(colluders, 12);
         let factor = plan.standard_deviation() / curator.standard_deviation();

@@ -187,7 +187,12 @@ fn pan_private(epsilon: &Epsilon) -> Result<Cost> {
 }
 
 fn of_parties(trust: Trust, protocol: Protocol, rows: u64, parties: u32, epsilon: &Epsilon) -> Result<Cost> {
-    let plan = Plan::new(protocol, parties, Sums { cells: 1, bound: (rows / u64::from(parties.max(1))) as i64 + 1, sensitivity: 1 }, epsilon)?;
+    let plan = Plan::new(
+        protocol,
+        parties,
+        Sums { cells: 1, bound: (rows / u64::from(parties.max(1))) as i64 + 1, sensitivity: 1 },
+        epsilon,
+    )?;
     Ok(Cost {
         trust,
         parties: parties.into(),

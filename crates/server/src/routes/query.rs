@@ -174,9 +174,8 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         .unit(query.unit().to_string(), query.adjacency());
     let query = query.with_engine(app.runs.engine());
     let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
-    let run = move || {
-        capped.release(&paid, OnInterruption::Abandon, |permit| -> Result<RunResult> { Ok(query.run(permit)) })
-    };
+    let run =
+        move || capped.release(&paid, OnInterruption::Abandon, |permit| -> Result<RunResult> { Ok(query.run(permit)) });
     let text = match app.blocking(run).await? {
         ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
         ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),

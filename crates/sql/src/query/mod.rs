@@ -230,8 +230,9 @@ impl Query {
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
                 let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
-                text +=
-                    &format!(" The {groups} of {keys} {are} public: all of them are released, empty ones too, and no others.");
+                text += &format!(
+                    " The {groups} of {keys} {are} public: all of them are released, empty ones too, and no others."
+                );
             }
             (None, true) => {
                 text += &format!(" The groups of {keys} come from the data: groups with too few units are withheld.");

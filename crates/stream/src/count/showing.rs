@@ -61,12 +61,7 @@ impl Showing {
     ///
     /// # Errors
     /// If there is no half-width at this level.
-    pub fn of(
-        &mut self,
-        release: &Released,
-        highest: &mut Highest,
-        half_width: HalfWidth<'_>,
-    ) -> Result<(i64, f64)> {
+    pub fn of(&mut self, release: &Released, highest: &mut Highest, half_width: HalfWidth<'_>) -> Result<(i64, f64)> {
         if release.step != self.newest.0 {
             let width = match self.monotone {
                 true => self.throughout.up_to(release.step, half_width)?,

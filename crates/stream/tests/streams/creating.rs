@@ -63,7 +63,8 @@ fn a_large_epsilon_is_not_called_protection() {
     };
     assert_eq!(words("10"), "whether any one event happened is protected");
     assert!(
-        words("1000").starts_with("whether any one event happened is protected; but ε = 1000 gives almost no protection")
+        words("1000")
+            .starts_with("whether any one event happened is protected; but ε = 1000 gives almost no protection")
     );
 }
 

@@ -177,7 +177,12 @@ fn one_sided_shares(audit: &Audit<'_>) -> Result<Report> {
 fn masks_used_twice(audit: &Audit<'_>) -> Result<Report> {
     // No one colludes. Two messages of one party differ by its rows and by two shares, a fifth of the required noise.
     const PARTIES: u32 = 10;
-    let plan = Plan::new(Protocol::Masked { colluders: 0 }, PARTIES, Sums { cells: 1, bound: 1, sensitivity: 1 }, &audit.request.epsilon)?;
+    let plan = Plan::new(
+        Protocol::Masked { colluders: 0 },
+        PARTIES,
+        Sums { cells: 1, bound: 1, sensitivity: 1 },
+        &audit.request.epsilon,
+    )?;
     let message = |count: i64, permit: &mut Permit| {
         let seeds = (1..PARTIES).map(|peer| MaskSeed::new(peer, &mut [peer as u8; 32])).collect();
         plan.mask(plan.share(&[count], permit)?, 0, seeds)

@@ -118,7 +118,10 @@ impl Admission {
     /// If the noise is not a sum of discrete Laplace draws.
     pub fn threshold(&self, step: u64, shape: Shape<'_>) -> Result<i128> {
         let Shape::Sum { law, terms } = shape else {
-            return Err(Error::invalid("noise", "keys are admitted only with noise that is a sum of discrete Laplace draws"));
+            return Err(Error::invalid(
+                "noise",
+                "keys are admitted only with noise that is a sum of discrete Laplace draws",
+            ));
         };
         let log_steps = match self.horizon {
             Horizon::Steps(steps) => libm::log(steps as f64),

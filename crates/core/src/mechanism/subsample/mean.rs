@@ -427,8 +427,10 @@ mod tests {
             let answers = || (0..200).map(|block: usize| (block >= silent).then_some(1000));
             let outcomes = (0..ROUNDS).map(|_| mean.begin(&mut permit).unwrap().decide(answers()).unwrap());
             let shown: Vec<_> = outcomes.filter_map(Outcome::released).collect();
-            let missed =
-                shown.iter().filter(|release| (release.value() - 1000.0).abs() > release.error_bar().half_width()).count();
+            let missed = shown
+                .iter()
+                .filter(|release| (release.value() - 1000.0).abs() > release.error_bar().half_width())
+                .count();
             assert!(shown.len() as f64 > fewest_shown * f64::from(ROUNDS));
             // Four standard deviations of a 5 % share of half the rounds are below 1 %.
             assert!((missed as f64) < 0.06 * shown.len() as f64, "{silent}: {missed} of {}", shown.len());
