@@ -111,7 +111,7 @@ impl Record {
         let half_width = task.plan().error_bar().half_width();
         let line = |(name, value)| json!({ "name": name, "value": value, "half_width": half_width });
         let mut lines: Vec<Value> = self.named_sums(task)?.into_iter().map(line).collect();
-        let losses = task.plan().losses()?.iter().map(Epsilon::to_f64).collect::<Vec<_>>();
+        let losses = task.plan().losses().iter().map(Epsilon::to_f64).collect::<Vec<_>>();
         lines.push(json!({ "summary": {
             "task": task.hash(), "batch": self.batch, "reports": self.reports, "dropped": self.dropped,
             "guarantee": task.guarantee().to_string(), "epsilon_by_colluding_aggregators": losses,

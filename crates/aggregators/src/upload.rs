@@ -67,7 +67,7 @@ pub fn upload(task: &Task, reports: &[Report]) -> Result<Vec<Received>> {
 pub(crate) fn upload_to(task: &Task, place: usize, reports: &[Report]) -> Result<Received> {
     let site = &task.aggregators()[place];
     let failed = |error: io::Error| Error::network(format!("sending reports to {}", site.name), error);
-    let config = tls::stranger(site.key).map_err(|error| Error::network("TLS", error))?;
+    let config = tls::stranger(site.key);
     let mut stream = call(&site.reports, &Arc::new(config)).map_err(failed)?;
     let mut say = || {
         let mut message = Zeroizing::new(Vec::with_capacity(36 + reports.len() * share_length(task, place)));

@@ -11,7 +11,7 @@ use crate::task::Task;
 /// The opening of a batch, with what each aggregator alone knows: no reports or proofs, only the sums of their answers,
 /// randomly shared as reports would share them.
 pub struct Opening {
-    record: Record,
+    sums: Vec<i64>,
     shares: Vec<Vec<u8>>,
     noise: Vec<Vec<i64>>,
 }
@@ -36,28 +36,22 @@ impl Opening {
             shares.push(share.to_vec());
             noise.push(own.to_vec());
         }
-        let record = Record::new(task, Hex([0; 32]), 0, 0, shares.clone());
-        Ok(Self { record, shares, noise })
+        let sums = Record::new(task, Hex([0; 32]), 0, 0, shares.clone()).sums(task)?;
+        Ok(Self { sums, shares, noise })
     }
 
     /// The public view: the noisy sums.
-    ///
-    /// # Errors
-    /// Never for an opening.
-    pub fn sums(&self, task: &Task) -> Result<Vec<i64>> {
-        self.record.sums(task)
+    pub fn sums(&self) -> &[i64] {
+        &self.sums
     }
 
     /// The view of these aggregators together: the noisy sums without the noise that they know.
-    ///
-    /// # Errors
-    /// Never for an opening.
-    pub fn seen_by(&self, task: &Task, held: &[usize]) -> Result<Vec<i64>> {
-        let mut sums = self.sums(task)?;
+    pub fn seen_by(&self, held: &[usize]) -> Vec<i64> {
+        let mut sums = self.sums.clone();
         for &place in held {
             sums.iter_mut().zip(&self.noise[place]).for_each(|(sum, noise)| *sum -= noise);
         }
-        Ok(sums)
+        sums
     }
 
     /// The share that one aggregator opens.

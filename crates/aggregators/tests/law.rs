@@ -53,7 +53,7 @@ fn histogram() -> String {
 /// What the first `held` aggregators see together.
 fn seen(task: &Task, exact: &[i64], held: usize, permit: &mut Permit) -> Vec<i64> {
     let opening = Opening::new(task, exact, permit).unwrap();
-    opening.seen_by(task, &(0..held).collect::<Vec<_>>()).unwrap()
+    opening.seen_by(&(0..held).collect::<Vec<_>>())
 }
 
 /// Noise is added in the field, to shares that are random there, and is still exact.

@@ -47,7 +47,8 @@ enum Command {
     /// Manage privacy budgets: what may be spent, what was spent, and on what
     Ledger(ledger::Arguments),
     /// Survey people without learning any true answer: tasks, devices, collection, estimates
-    Local(local::Arguments),
+    #[command(subcommand)]
+    Local(local::Command),
     /// Release a joint statistic of several organisations; none shows its rows to another
     Party(party::Arguments),
     /// Predict the accuracy of a release before spending anything
@@ -57,9 +58,11 @@ enum Command {
     /// Run the service: live streams, private SQL over HTTP, a dashboard
     Serve(serve::Arguments),
     /// Create streams in a running service, send events, show releases
-    Stream(stream::Arguments),
+    #[command(subcommand)]
+    Stream(stream::Command),
     /// Create and revoke the access tokens of a service
-    Token(token::Arguments),
+    #[command(subcommand)]
+    Token(token::Command),
     /// Make your own query or program private: run it on many parts of a table and release what they agree on
     #[cfg(unix)]
     Subsample(Box<subsample::Arguments>),
@@ -75,13 +78,13 @@ fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Count(arguments) => count::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
-        Command::Local(arguments) => local::run(&arguments),
+        Command::Local(command) => local::run(&command),
         Command::Party(arguments) => party::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Stream(arguments) => stream::run(&arguments),
-        Command::Token(arguments) => token::run(&arguments),
+        Command::Stream(command) => stream::run(&command),
+        Command::Token(command) => token::run(&command),
         #[cfg(unix)]
         Command::Subsample(arguments) => subsample::run(&arguments),
         #[cfg(unix)]

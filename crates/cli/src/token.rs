@@ -12,15 +12,9 @@ use crate::exit::usage;
 use crate::output::{Format, csv, json_lines, print, say, text_table};
 use crate::serve::own_directory;
 
-/// The arguments of `reticent token`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `reticent token`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Create a token and show it, once
     Create(Create),
     /// Show the owner's token of a running service that has no other tokens yet
@@ -49,7 +43,7 @@ Examples:
   reticent token create till-7 --role source
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/streams"
 )]
-struct Create {
+pub struct Create {
     /// Name of its holder, as the ledger will record it
     name: String,
     /// owner, analyst, source or viewer
@@ -74,14 +68,14 @@ Examples:
   export RETICENT_TOKEN=$(reticent token owner)
   curl -H \"Authorization: Bearer $(reticent token owner)\" http://127.0.0.1:8080/v1/streams"
 )]
-struct Owner {
+pub struct Owner {
     #[command(flatten)]
     place: Place,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reticent token list --format json")]
-struct List {
+pub struct List {
     #[command(flatten)]
     place: Place,
     /// How to print the result
@@ -91,7 +85,7 @@ struct List {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "A running service notices at once. Example:\n  reticent token revoke till-7")]
-struct Revoke {
+pub struct Revoke {
     /// Name of the token
     name: String,
     #[command(flatten)]
@@ -111,8 +105,8 @@ impl Place {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match &arguments.command {
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
             let caps = create.caps.iter().map(|text| written(text)).collect::<Result<Caps, _>>()?;

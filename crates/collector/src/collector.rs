@@ -171,7 +171,7 @@ impl Collector {
     /// # Errors
     /// [`Error::TooFew`] if there are fewer than the task's minimum batch; if the disk fails.
     pub fn estimate(&self, admission: &Admission) -> Result<Estimated> {
-        let mut collection = Collection::new(admission.task().clone())?;
+        let mut collection = Collection::new(admission.task().clone());
         let mut periods = BTreeSet::new();
         self.read(|pages| {
             let sql = "SELECT report FROM report WHERE task = (SELECT number FROM task WHERE id = ?1)";

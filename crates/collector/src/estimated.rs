@@ -63,7 +63,7 @@ impl Estimated {
                 self.periods
             )));
         }
-        let shuffled = match task.randomiser()? {
+        let shuffled = match task.randomiser() {
             Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(honest, task.epsilon())?,
             // Two choices by k-ary response are randomised response.
             Randomiser::Choices(oracle) if oracle.values() == 2 && task.mechanism() == "k-ary" => {

@@ -1,6 +1,5 @@
 //! A task in words.
 
-use reticent::Result;
 use reticent::local::{Domain, Memoisation, Randomiser, Task};
 
 fn reports(count: u64) -> String {
@@ -8,10 +7,7 @@ fn reports(count: u64) -> String {
 }
 
 /// What a task asks, what a report reveals, and how accurate estimates will be: names and values, for people.
-///
-/// # Errors
-/// If the task's mechanism does not fit its domain; never for a validated task.
-pub fn facts(task: &Task) -> Result<Vec<[String; 2]>> {
+pub fn facts(task: &Task) -> Vec<[String; 2]> {
     let answers = match task.domain() {
         Domain::Choices(choices) if choices.len() <= 20 => choices.join(", "),
         Domain::Choices(choices) => format!("one of {} choices", choices.len()),
@@ -36,7 +32,7 @@ pub fn facts(task: &Task) -> Result<Vec<[String; 2]>> {
         ["minimum batch".into(), reports(task.minimum_batch())],
     ];
     let n = task.minimum_batch();
-    let exact = match task.randomiser()? {
+    let exact = match task.randomiser() {
         Randomiser::Coins(coins) => Some(*coins.estimator()),
         Randomiser::Choices(oracle) => Some(*oracle.estimator()),
         Randomiser::Mean(_) | Randomiser::Texts(_) => None,
@@ -55,5 +51,5 @@ pub fn facts(task: &Task) -> Result<Vec<[String; 2]>> {
         rows.push(["95 % interval", reason].map(String::from));
     }
     rows.push(["hash".into(), task.id().to_string()]);
-    Ok(rows)
+    rows
 }

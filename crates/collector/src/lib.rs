@@ -10,7 +10,7 @@
 //! # let json = r#"{"question": "Tea?", "domain": {"choices": ["yes", "no"]}, "epsilon": "1", "minimum-batch": 100,
 //! #     "expires": "2030-01-01"}"#;
 //! let task: Task = serde_json::from_str(json).unwrap();
-//! let admission = Admission::new(task)?;
+//! let admission = Admission::new(task);
 //! let collector = Collector::open(&path)?;
 //! let collected = collector.collect_lines(&admission, &b"not a report\n"[..], 1_800_000_000)?;
 //! assert_eq!((collected.counted, collected.rejected["unreadable"]), (0, 1));

@@ -15,7 +15,7 @@ fn admission(epsilon: &str, batch: u64) -> Admission {
         r#"{{"question": "?", "domain": {{"choices": ["a", "b", "c"]}}, "epsilon": "{epsilon}", "minimum-batch": {batch},
             "expires": "2030-01-01", "allow-large-epsilon": true}}"#
     );
-    Admission::new(serde_json::from_str::<Task>(&json).unwrap()).unwrap()
+    Admission::new(serde_json::from_str::<Task>(&json).unwrap())
 }
 
 fn reports(admission: &Admission, people: usize, seed: u64) -> Vec<Report> {
@@ -63,7 +63,7 @@ fn what_a_shuffler_adds_is_stated_for_one_report_of_each_device_in_one_period() 
             r#"{{"question": "?", "domain": {{"choices": ["a", "b", "c"]}}, "epsilon": "1", "minimum-batch": 1,
                 "expires": "2030-01-01"{more}}}"#
         );
-        let task = Admission::new(serde_json::from_str::<Task>(&json).unwrap()).unwrap();
+        let task = Admission::new(serde_json::from_str::<Task>(&json).unwrap());
         let collector = Collector::open(&path).unwrap();
         for day in 0..days {
             let mut reports = reports(&task, people, day);

@@ -14,7 +14,7 @@ fn reports_of_version_1_are_estimated_and_other_versions_refused() {
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch(include_str!("fixtures/reports-1.sql")).unwrap();
     let written: String = connection.query_row("SELECT written FROM task", [], |row| row.get(0)).unwrap();
-    let admission = Admission::new(serde_json::from_str::<Task>(&written).unwrap()).unwrap();
+    let admission = Admission::new(serde_json::from_str::<Task>(&written).unwrap());
     let collector = Collector::open(&path).unwrap();
     assert_eq!(collector.count(&admission.id()).unwrap(), 5);
     let Answers::Choices(rows) = collector.estimate(&admission).unwrap().answers else {

@@ -12,7 +12,7 @@ fn main() -> Result<()> {
     println!("each device answers once, with ε = {}, by {}", task.epsilon(), task.mechanism());
 
     let (mut entropy, now) = (Entropy::from_os()?, 1_800_000_000);
-    let mut collection = Collection::new(task.clone())?;
+    let mut collection = Collection::new(task.clone());
     for person in 0..20_000 {
         // On one person's own device.
         let mut device = Device::new(Device::new_key(&mut entropy)?, ShortMemory::default());

@@ -190,8 +190,8 @@ fn ten_million_reports_are_aggregated() {
     let task = serde_json::json!({ "question": "?", "domain": { "choices": choices }, "epsilon": "1",
         "mechanism": "projective", "minimum-batch": MANY_REPORTS, "expires": "2999-01-01" });
     let task: Task = serde_json::from_value(task).unwrap();
-    let Randomiser::Choices(oracle) = task.randomiser().unwrap() else { panic!("choices are asked for") };
-    let mut collection = Collection::new(task).unwrap();
+    let Randomiser::Choices(oracle) = task.randomiser() else { panic!("choices are asked for") };
+    let mut collection = Collection::new(task);
     let mut entropy = Entropy::seeded(seed("ten million projective reports"));
     let mut rng = entropy.draw().unwrap();
     for person in 0..MANY_REPORTS {
@@ -357,10 +357,10 @@ fn coverage(task: &Task, times: u64, surveys: u64) -> (u64, u64) {
     let name = format!("coverage of {}, {times} reports of each device", task.mechanism());
     let mut entropy = Entropy::seeded(seed(&name));
     let mut rng = entropy.draw().unwrap();
-    let randomiser = task.randomiser().unwrap();
+    let randomiser = task.randomiser();
     let (mut intervals, mut covered) = (0, 0);
     for _ in 0..surveys {
-        let mut collection = Collection::new(task.clone()).unwrap();
+        let mut collection = Collection::new(task.clone());
         for person in 0..ASKED {
             let response = match (&randomiser, answer(task, person)) {
                 (Randomiser::Choices(oracle), Answer::Choice(choice)) => match oracle.sample(choice, &mut rng) {

@@ -85,17 +85,14 @@ impl CheckedTask {
     pub fn new(task: Task) -> Result<Self> {
         let query = JointQuery::imagined(task.sql(), options(task.draft())?)?;
         compare(&task, query.shape())?;
-        Ok(Self { plan: task.plan()?, task, query })
+        Ok(Self { plan: task.plan(), task, query })
     }
 
     /// The parties and the guarantee of an attempt, for programs; `transcript` is its file.
-    ///
-    /// # Errors
-    /// Never for a validated task.
-    pub fn to_json(&self, attempt: u32, transcript: Option<&str>) -> Result<Value> {
+    pub fn to_json(&self, attempt: u32, transcript: Option<&str>) -> Value {
         let (task, plan) = (&self.task, &self.plan);
-        let losses: Vec<f64> = plan.losses()?.iter().map(Epsilon::to_f64).collect();
-        Ok(json!({
+        let losses: Vec<f64> = plan.losses().iter().map(Epsilon::to_f64).collect();
+        json!({
             "task": task.hash(),
             "title": task.title(),
             "session": task.session(),
@@ -106,15 +103,12 @@ impl CheckedTask {
             "covers": OWN_ROWS,
             "epsilon_for_unit_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
             "transcript": transcript,
-        }))
+        })
     }
 
     /// The ε of a party's rows if more parties collude than planned for, in words; `None` if there are no more.
-    ///
-    /// # Errors
-    /// Never for a validated task.
-    pub fn against_more(&self) -> Result<Option<String>> {
-        let losses = self.plan.losses()?;
+    pub fn against_more(&self) -> Option<String> {
+        let losses = self.plan.losses();
         let planned = self.plan.protocol().colluders(self.plan.parties()) as usize;
         let more: Vec<String> = losses
             .iter()
@@ -123,7 +117,7 @@ impl CheckedTask {
             .filter(|(colluders, _)| losses.len() <= EACH_IN_A_LINE || *colluders + 1 == losses.len())
             .map(|(colluders, epsilon)| format!("{:.3} against {colluders}", epsilon.to_f64()))
             .collect();
-        Ok((!more.is_empty()).then(|| more.join(", ")))
+        (!more.is_empty()).then(|| more.join(", "))
     }
 
     /// Reads a task file and checks it.

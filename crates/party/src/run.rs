@@ -164,7 +164,7 @@ impl Party<'_> {
                 return Err(Error::parameter("the transcript", path.display(), allowed));
             }
         }
-        let plan = self.task.plan()?;
+        let plan = self.task.plan();
         self.account(&plan).check_budget()?;
         Ok(plan)
     }

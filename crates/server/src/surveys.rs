@@ -46,7 +46,7 @@ impl Surveys {
         for survey in &config.surveys {
             let name = survey.name.clone();
             check_name(&name)?;
-            let admission = Admission::new(read(config, &name, &survey.task)?)?;
+            let admission = Admission::new(read(config, &name, &survey.task)?);
             collector.bind(&name, &admission)?;
             let entry = Arc::new(Survey { name: name.clone(), admission, open: survey.open });
             if all.surveys.insert(name.clone(), entry).is_some() {

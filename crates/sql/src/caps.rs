@@ -19,7 +19,7 @@ use crate::resolve::Resolved;
 /// If a bound is required but not given.
 pub(crate) fn contribution(resolved: &Resolved, unit: &Unit, options: &Options) -> Result<UnitContribution> {
     let grouped = !resolved.keys.is_empty();
-    let Unit::Column(unit) = unit else { return Ok(UnitContribution::each_row(options.adjacency, grouped)?) };
+    let Unit::Column(unit) = unit else { return Ok(UnitContribution::each_row(options.adjacency, grouped)) };
     let known = resolved.measured.rows.rows_per_unit();
     let counts_units = resolved.measured.statistics.iter().all(|one| *one == Statistic::Units);
     let rows = options.max_rows.or(known).or(counts_units.then_some(1));

@@ -217,7 +217,7 @@ mod tests {
             ),
             (published(texts, json!({})), answer("cab")),
         ] {
-            let admission = Admission::new(serde_json::from_value(task.clone()).unwrap()).unwrap();
+            let admission = Admission::new(serde_json::from_value(task.clone()).unwrap());
             for seed in 0..10 {
                 let told = respond(&task, given.clone(), seed, &Value::Null);
                 let report: Report =

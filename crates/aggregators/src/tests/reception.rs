@@ -54,7 +54,7 @@ struct Dripping(StreamOwned<ClientConnection, TcpStream>);
 impl Dripping {
     fn from(source: [u8; 4], task: &Task, address: SocketAddr) -> io::Result<Self> {
         let socket = dial(source, address)?;
-        let config = tls::stranger(task.aggregators()[0].key).map_err(io::Error::other)?;
+        let config = tls::stranger(task.aggregators()[0].key);
         let connection = ClientConnection::new(config.into(), ServerName::try_from("party").unwrap());
         let mut stream = StreamOwned::new(connection.map_err(io::Error::other)?, socket);
         stream.write_all(&[&task.hash().0[..], &(MOST_AT_ONCE as u32).to_le_bytes()].concat())?;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use reticent::continual::{AnyStrategy, CounterKind, Stream};
 use reticent::privacy::{Guarantee, Rho};
 use reticent_plot::Hue;
+use reticent_plot::plans::hue;
 
 /// The ε of all counters, and the δ of those that need one.
 const EPSILON: &str = "1";
@@ -51,7 +52,7 @@ impl Contender {
 
     /// Its colour, the same in every figure.
     pub fn hue(&self) -> Hue {
-        Hue::Nth(CounterKind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or(0))
+        hue(self.kind)
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Arguments {
 
 /// Collects reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let admission = Admission::new(task_file::read(&arguments.task)?)?;
+    let admission = Admission::new(task_file::read(&arguments.task)?);
     let now = now()?;
     if admission.task().has_expired(now) {
         let day = admission.task().expires();

@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn estimate(arguments: &Arguments) -> Result<()> {
-    let admission = Admission::new(task_file::read(&arguments.task)?)?;
+    let admission = Admission::new(task_file::read(&arguments.task)?);
     let delta: Delta = arguments.delta.parse()?;
     if !arguments.store.is_file() {
         let store = arguments.store.display();

@@ -21,17 +21,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-/// The arguments of `reticent local`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `reticent local`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Create, check and show tasks: the question, how it is randomised, and for how long
-    Task(task::Arguments),
+    #[command(subcommand)]
+    Task(task::Command),
     /// Randomise an answer on this device and print the report to send
     Respond(respond::Arguments),
     /// Store reports from files or standard input, durably and each once
@@ -41,8 +36,8 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match &arguments.command {
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
         Command::Task(arguments) => task::run(arguments)?,
         Command::Respond(arguments) => respond::run(arguments)?,
         Command::Collect(arguments) => collect::run(arguments)?,

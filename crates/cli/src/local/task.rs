@@ -11,15 +11,9 @@ use super::draft::Draft;
 use crate::exit::usage;
 use crate::output::{print, say, text_table};
 
-/// The arguments of `reticent local task`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `reticent local task`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Create a task file
     New(New),
     /// Check task files
@@ -43,7 +37,7 @@ Examples:
   reticent local task new --question 'Which word?' --alphabet abcdefghijklmnopqrstuvwxyz --longest 8 --epsilon 2 \\
       --expires 2030-01-01"
 )]
-struct New {
+pub struct New {
     #[command(flatten)]
     draft: Box<Draft>,
     /// Where to write it [default: standard output]; an existing file is not overwritten
@@ -53,7 +47,7 @@ struct New {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  reticent local task check commute.toml")]
-struct Check {
+pub struct Check {
     /// Task files: TOML, or JSON if the name ends in .json
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -65,7 +59,7 @@ struct Check {
 Examples:
   reticent local task show commute.toml
   reticent local task show commute.toml --format json > commute.json")]
-struct Show {
+pub struct Show {
     /// The task file
     file: PathBuf,
     /// How to print it
@@ -74,7 +68,7 @@ struct Show {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub enum Format {
     /// For people
     Table,
     /// The task itself, for a browser
@@ -84,8 +78,8 @@ enum Format {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    match &arguments.command {
+pub fn run(command: &Command) -> Result<()> {
+    match command {
         Command::New(arguments) => make(arguments),
         Command::Check(arguments) => {
             for path in &arguments.files {
@@ -122,7 +116,7 @@ fn show(arguments: &Show) -> Result<()> {
     let text = match arguments.format {
         Format::Json => serde_json::to_string(&task)? + "\n",
         Format::Toml => to_toml(&task),
-        Format::Table => format!("{}\n", text_table(&["task", ""], facts(&task)?.into_iter().map(Vec::from))),
+        Format::Table => format!("{}\n", text_table(&["task", ""], facts(&task).into_iter().map(Vec::from))),
     };
     Ok(print(&text)?)
 }

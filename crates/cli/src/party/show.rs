@@ -22,11 +22,11 @@ pub fn answer(
     crate::query::show::answer(answer, format)?;
     let file = transcript.map(|path| path.display().to_string());
     match format {
-        Format::Json => print(&format!("{}\n", json!({ "parties": checked.to_json(attempt, file.as_deref())? })))?,
+        Format::Json => print(&format!("{}\n", json!({ "parties": checked.to_json(attempt, file.as_deref()) })))?,
         Format::Csv => {}
         Format::Table => {
             say!("{OWN_ROWS}");
-            if let Some(more) = checked.against_more()? {
+            if let Some(more) = checked.against_more() {
                 say!("if more parties collude, ε is {more}");
             }
             if let Some(file) = file {
@@ -40,11 +40,11 @@ pub fn answer(
 /// Prints a task and its consequences.
 pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
     let (task, plan, shape) = (checked.task(), checked.plan(), checked.query().shape());
-    let losses = plan.losses()?;
+    let losses = plan.losses();
     if format == Format::Json {
         let object = json!({
             "hash": task.hash(),
-            "terms": checked.to_json(0, None)?,
+            "terms": checked.to_json(0, None),
             "shape": shape,
             "cells": task.cells(),
             "sensitivity": task.sensitivity(),

@@ -11,7 +11,7 @@ use crate::output::{Format, number_table, print, say, text_table};
 pub fn answer(answer: &Answer, format: Format) -> Result<()> {
     match format {
         Format::Json => {
-            print(&(answer.to_json_lines()?.join("\n") + "\n"))?;
+            print(&(answer.to_json_lines().join("\n") + "\n"))?;
         }
         Format::Csv => print(&answer.to_csv())?,
         Format::Table => {
@@ -30,7 +30,7 @@ pub fn answer(answer: &Answer, format: Format) -> Result<()> {
 
 /// Prints what a query would release.
 pub fn dry_run(query: &Query, format: Format) -> Result<()> {
-    let summary = query.summary()?;
+    let summary = query.summary();
     if format == Format::Json {
         print(&(serde_json::json!({ "dry_run": summary }).to_string() + "\n"))?;
         return Ok(());

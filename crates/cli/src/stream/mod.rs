@@ -19,15 +19,9 @@ use reticent_server::tokens::owner::Owner;
 
 use crate::serve::own_directory;
 
-/// The arguments of `reticent stream`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// The commands of `reticent stream`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Command {
     /// Create a stream; everything it will ever release is charged at once
     Create(Box<create::Arguments>),
     /// List all streams
@@ -53,8 +47,8 @@ impl Service {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match &arguments.command {
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
         Command::Create(arguments) => create::run(arguments)?,
         Command::List(arguments) => show::list(arguments)?,
         Command::Show(arguments) => show::run(arguments)?,

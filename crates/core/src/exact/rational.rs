@@ -10,6 +10,7 @@ use dashu_ratio::RBig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::text::serde_as_text;
 
 const ALLOWED: &str = "a finite number such as 1, 0.25, 1e-8 or 1/3";
 /// Decimal text is read up to this many digits and this exponent: far beyond any budget, so that no line of text can
@@ -297,19 +298,7 @@ impl fmt::Debug for Rational {
     }
 }
 
-impl From<Rational> for String {
-    fn from(value: Rational) -> Self {
-        value.to_string()
-    }
-}
-
-impl TryFrom<String> for Rational {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+serde_as_text!(Rational);
 
 /// Reads the shortest decimal that denotes the float, which is what a person wrote: `0.1` becomes 1/10.
 impl TryFrom<f64> for Rational {

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::report::{Payload, Report};
 use super::task::{Randomiser, Task, TaskId};
 use super::{FrequencyOracle, ValueSet};
-use crate::error::Result;
 
 /// Decides whether a report belongs to a task, however reports are stored.
 ///
@@ -54,11 +53,8 @@ impl std::error::Error for Rejection {}
 
 impl Admission {
     /// For the reports of a task.
-    ///
-    /// # Errors
-    /// Never: the task was checked when it was made.
-    pub fn new(task: Task) -> Result<Self> {
-        Ok(Self { id: task.id(), randomiser: task.randomiser()?, task })
+    pub fn new(task: Task) -> Self {
+        Self { id: task.id(), randomiser: task.randomiser(), task }
     }
 
     /// The task.

@@ -37,7 +37,7 @@ use crate::statistic::Grid;
 ///     "expires": "2030-01-01"}"#;
 /// let task: Task = serde_json::from_str(json).unwrap();
 /// let (mut entropy, now) = (Entropy::from_os()?, 1_800_000_000);
-/// let mut collection = Collection::new(task.clone())?;
+/// let mut collection = Collection::new(task.clone());
 /// for person in 0..10_000 {
 ///     let mut device = Device::new(Device::new_key(&mut entropy)?, ShortMemory::default());
 ///     let answer = task.domain().answer(if person % 4 == 0 { "yes" } else { "no" })?;
@@ -136,18 +136,15 @@ const MOST_EXACT_INTERVALS: usize = 20_000;
 
 impl Collection {
     /// An empty collection.
-    ///
-    /// # Errors
-    /// Never: the task was checked when it was made.
-    pub fn new(task: Task) -> Result<Self> {
-        let admission = Admission::new(task)?;
+    pub fn new(task: Task) -> Self {
+        let admission = Admission::new(task);
         let tally = match admission.randomiser() {
             Randomiser::Coins(_) => Tally::Oracle(OracleTally::Values(ValueTally::new(2))),
             Randomiser::Choices(oracle) => Tally::Oracle(oracle.tally()),
             Randomiser::Mean(_) => Tally::Ones { ones: 0, n: 0 },
             Randomiser::Texts(_) => Tally::Prefixes(Vec::new()),
         };
-        Ok(Self { admission, seen: HashSet::new(), tally })
+        Self { admission, seen: HashSet::new(), tally }
     }
 
     /// The task.
@@ -320,7 +317,7 @@ mod tests {
 
     fn collected(task: &Task, answer: impl Fn(usize) -> String, people: usize) -> Answers {
         let mut entropy = Entropy::seeded(6);
-        let mut collection = Collection::new(task.clone()).unwrap();
+        let mut collection = Collection::new(task.clone());
         for person in 0..people {
             collection.add(&report(task, &answer(person), &mut entropy), NOW).unwrap();
         }
@@ -406,9 +403,9 @@ mod tests {
     fn what_does_not_count_is_rejected_with_its_reason() {
         let task = task(r#"{"choices": ["a", "b", "c"]}"#, r#", "time-precision": "day""#);
         let mut entropy = Entropy::seeded(2);
-        let mut collection = Collection::new(task.clone()).unwrap();
+        let mut collection = Collection::new(task.clone());
         let good = report(&task, "a", &mut entropy);
-        let other = Collection::new(fair_coin()).unwrap().add(&good, NOW);
+        let other = Collection::new(fair_coin()).add(&good, NOW);
         assert_eq!(other, Err(Rejection::OtherTask));
         assert_eq!(collection.add(&good, task.expires().begins()), Err(Rejection::Expired));
         for period in [None, Some(NOW / 86_400 + 2)] {
@@ -429,7 +426,7 @@ mod tests {
         let task = task(r#"{"choices": ["a", "b", "c"]}"#, r#", "mechanism": "unary""#);
         let mut entropy = Entropy::seeded(2);
         let good = report(&task, "a", &mut entropy);
-        let mut collection = Collection::new(task).unwrap();
+        let mut collection = Collection::new(task);
         for set in [vec![], vec![8], vec![1, 0]] {
             let wrong = Report { response: Payload::Set(set), ..good.clone() };
             assert_eq!(collection.add(&wrong, NOW), Err(Rejection::WrongShape));

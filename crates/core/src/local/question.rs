@@ -65,6 +65,6 @@ impl Question for Task {
     }
 
     fn randomise<R: CryptoRng + ?Sized>(&self, answer: &Answer, rng: &mut R) -> Result<Payload> {
-        randomise(&self.randomiser()?, answer, rng)
+        randomise(&self.randomiser(), answer, rng)
     }
 }

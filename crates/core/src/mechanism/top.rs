@@ -101,7 +101,8 @@ impl Top {
     pub fn error_bar(&self, candidates: usize) -> ErrorBar {
         let others = (self.k.min(candidates) * candidates.saturating_sub(1)) as f64;
         let half_width = if others == 0.0 { 0.0 } else { libm::log(others / (1.0 - LEVEL)) / self.rate.to_f64() };
-        ErrorBar::new(half_width, LEVEL).expect("a finite half-width, and a level below 1")
+        // The logarithm is that of 20 or more, and the rate is not negative.
+        ErrorBar::new(half_width, LEVEL).expect("a half-width of 0 or more, at a level between 0 and 1")
     }
 
     /// The probability that each candidate is selected first.

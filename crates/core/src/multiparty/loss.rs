@@ -31,7 +31,6 @@
 //! The rest of N, beyond where p^(2j) is e^−[`CUT`], is less than its first term over 1 − p². All terms are positive,
 //! so the floats are off by less than 10^−11 of each sum; [`MARGIN`] covers this.
 
-use crate::error::Result;
 use crate::exact::Rational;
 use crate::privacy::Epsilon;
 
@@ -51,10 +50,7 @@ const DIGITS: u32 = 6;
 
 /// An ε that holds if the honest parties' noise has only this shape, 0 < shape < 1, on numbers that one unit can move
 /// by `sensitivity` steps in total.
-///
-/// # Errors
-/// None for the parameters of a plan.
-pub(super) fn residual(epsilon: &Epsilon, sensitivity: u64, cells: u64, shape: f64) -> Result<Epsilon> {
+pub(super) fn residual(epsilon: &Epsilon, sensitivity: u64, cells: u64, shape: f64) -> Epsilon {
     let rate = epsilon.value() / &Rational::from(sensitivity);
     let noise = Residual::new(rate.to_f64(), shape);
     let touched = cells.min(sensitivity);
@@ -64,7 +60,7 @@ pub(super) fn residual(epsilon: &Epsilon, sensitivity: u64, cells: u64, shape: f
         total += one_more as f64 * noise.loss((steps + 1) as f64);
     }
     let total = Rational::from_f64_bits(total * (1.0 + MARGIN)).expect("a loss is finite");
-    Epsilon::new(total.round_up(DIGITS))
+    Epsilon::new(total.round_up(DIGITS)).expect("less noise than that of ε loses more than ε, which is positive")
 }
 
 /// The noise of too few honest parties.
@@ -147,7 +143,7 @@ mod tests {
     use super::*;
 
     fn loss(epsilon: &str, sensitivity: u64, cells: u64, shape: f64) -> f64 {
-        residual(&epsilon.parse().unwrap(), sensitivity, cells, shape).unwrap().to_f64()
+        residual(&epsilon.parse().unwrap(), sensitivity, cells, shape).to_f64()
     }
 
     /// ln P(0)/P(s), every term added.

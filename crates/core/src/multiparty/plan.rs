@@ -232,20 +232,22 @@ impl Plan {
             let allowed = "less than the number of parties: if all parties collude, no rows are left to protect";
             return Err(Error::parameter("number of colluders", colluders, allowed));
         }
-        if colluders <= self.protocol.colluders(self.parties) {
-            return Ok(self.epsilon().clone());
-        }
-        let honest = f64::from(self.protocol.honest(self.parties)?);
-        let shape = f64::from(self.parties - colluders) / honest;
-        loss::residual(self.epsilon(), self.sensitivity, self.cells as u64, shape)
+        Ok(self.loss(colluders))
     }
 
     /// [`Plan::loss_against`] 0, 1, …, m − 1 colluders.
-    ///
-    /// # Errors
-    /// None for a plan.
-    pub fn losses(&self) -> Result<Vec<Epsilon>> {
-        (0..self.parties).map(|colluders| self.loss_against(colluders)).collect()
+    pub fn losses(&self) -> Vec<Epsilon> {
+        (0..self.parties).map(|colluders| self.loss(colluders)).collect()
+    }
+
+    /// [`Plan::loss_against`] fewer colluders than parties.
+    fn loss(&self, colluders: u32) -> Epsilon {
+        if colluders <= self.protocol.colluders(self.parties) {
+            return self.epsilon().clone();
+        }
+        let honest = f64::from(self.protocol.honest(self.parties).expect("checked by `Plan::new`"));
+        let shape = f64::from(self.parties - colluders) / honest;
+        loss::residual(self.epsilon(), self.sensitivity, self.cells as u64, shape)
     }
 
     /// One party's numbers, clamped, with its share of the noise. Deducts ε from the permit.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
+use crate::text::serde_as_text;
 
 const ALLOWED: &str = "two numbers with the smaller first; write for example 0..120";
 
@@ -80,19 +81,7 @@ impl fmt::Display for Bounds {
     }
 }
 
-impl From<Bounds> for String {
-    fn from(bounds: Bounds) -> Self {
-        bounds.to_string()
-    }
-}
-
-impl TryFrom<String> for Bounds {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+serde_as_text!(Bounds);
 
 #[cfg(test)]
 mod tests {

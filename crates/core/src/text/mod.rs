@@ -8,6 +8,26 @@ use std::fmt::Display;
 
 pub use self::csv::CsvLine;
 
+/// Lets serde write a type as text, and read it through its parser, which checks it.
+macro_rules! serde_as_text {
+    ($name:ty) => {
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::error::Error;
+
+            fn try_from(text: String) -> $crate::error::Result<Self> {
+                text.parse()
+            }
+        }
+    };
+}
+pub(crate) use serde_as_text;
+
 /// Escapes everything that could move the cursor, colour the screen or change the direction of writing.
 pub fn printable(text: &str) -> String {
     escape(text, |character| format!("\\u{{{:x}}}", u32::from(character))).into_owned()

@@ -9,7 +9,7 @@
 pub mod draft;
 mod toml;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -139,7 +139,7 @@ impl Task {
         members(&draft.parties)?;
         for_everybody(&draft)?;
         let mut task = Self { draft, protocol, epsilon, adjacency, cells, hash: sha256([]) };
-        task.plan()?;
+        task.new_plan()?;
         task.hash = task.canonical();
         Ok(task)
     }
@@ -160,10 +160,11 @@ impl Task {
     }
 
     /// The protocol and its noise.
-    ///
-    /// # Errors
-    /// If ε, bound, sensitivity and the number of parties are incompatible; never for a validated task.
-    pub fn plan(&self) -> Result<Plan> {
+    pub fn plan(&self) -> Plan {
+        self.new_plan().expect("`Task::new` made the same plan")
+    }
+
+    fn new_plan(&self) -> Result<Plan> {
         let parties = u32::try_from(self.draft.parties.len()).expect("there are at most 256");
         let Draft { bound, sensitivity, .. } = self.draft;
         Ok(Plan::new(self.protocol, parties, Sums { cells: self.cells.len(), bound, sensitivity }, &self.epsilon)?)

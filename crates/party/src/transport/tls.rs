@@ -77,21 +77,19 @@ pub fn server_for_strangers(key: &PrivateKey) -> Result<ServerConfig, Error> {
 }
 
 /// Connects anonymously to the owner of this key.
-///
-/// # Errors
-/// Never: there is no key of one's own.
-pub fn stranger(peer: PublicKey) -> Result<ClientConfig, Error> {
+pub fn stranger(peer: PublicKey) -> ClientConfig {
     let provider = provider();
     let pinned = Pinned::new(&provider, vec![peer]);
     let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&TLS13])?
+        .with_protocol_versions(&[&TLS13])
+        .expect("ring has cipher suites of TLS 1.3")
         .dangerous() // as above
         .with_custom_certificate_verifier(pinned)
         .with_no_client_auth();
     config.alpn_protocols = vec![STRANGERS_ALPN.to_vec()];
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
-    Ok(config)
+    config
 }
 
 /// The key that the other side has proved to own.
@@ -135,21 +133,38 @@ impl Pinned {
             _ => Err(CertificateError::ApplicationVerificationFailure.into()),
         }
     }
-
-    fn check_signature(
-        &self,
-        message: &[u8],
-        info: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let key = SubjectPublicKeyInfoDer::from(info.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
-    }
 }
 
-/// Older versions are not configured.
-fn only_tls13() -> Error {
-    Error::General("parties speak TLS 1.3".into())
+/// What both traits ask of a verifier: TLS 1.3 only, and signatures by raw public keys.
+macro_rules! raw_public_keys {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("parties speak TLS 1.3".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            info: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let key = SubjectPublicKeyInfoDer::from(info.as_ref());
+            verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for Pinned {
@@ -164,31 +179,7 @@ impl ServerCertVerifier for Pinned {
         self.check(end_entity).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        info: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, info, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    raw_public_keys!();
 }
 
 impl ClientCertVerifier for Pinned {
@@ -205,29 +196,5 @@ impl ClientCertVerifier for Pinned {
         self.check(end_entity).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        info: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, info, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    raw_public_keys!();
 }

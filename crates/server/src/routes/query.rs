@@ -160,7 +160,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let dataset =
         dataset.ok_or_else(|| Error::field("sql", "the query uses no private table; nothing needs protection"))?;
     if question.dry_run {
-        let preview = Preview { dataset, dry_run: query.summary()?, words: query.words() };
+        let preview = Preview { dataset, dry_run: query.summary(), words: query.words() };
         return Ok(json(&QueryResult::Preview(Box::new(preview))));
     }
     let request = question.request_id.map_or_else(fresh_id, Ok)?;

@@ -176,21 +176,17 @@ impl Query {
     }
 
     /// What will be released, how, and at what cost.
-    ///
-    /// # Errors
-    /// If the half-width of an error bar cannot be computed: the noise was accepted when the query was prepared, but
-    /// its half-widths are computed here.
-    pub fn summary(&self) -> Result<Summary> {
+    pub fn summary(&self) -> Summary {
         self.summary_of(&self.design, NOTHING_FOUND)
     }
 
-    fn summary_of(&self, design: &Design, found: &Found) -> Result<Summary> {
+    fn summary_of(&self, design: &Design, found: &Found) -> Summary {
         let search = self.search.as_ref();
         let has_bounds =
             |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
-        let mut split = release::explain::shares(design, has_bounds)?;
+        let mut split = release::explain::shares(design, has_bounds);
         split.extend(search.iter().flat_map(|search| search.shares()));
-        Ok(Summary {
+        Summary {
             guarantee: self.guarantee.to_string(),
             unit: self.unit.to_string(),
             adjacency: self.options.adjacency.to_string(),
@@ -199,7 +195,7 @@ impl Query {
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: half_widths(design.deciding(), self.has_unbarred()),
-        })
+        }
     }
 
     /// How much one unit may contribute.
@@ -279,7 +275,7 @@ impl Query {
                 }
             }
         }
-        self.answer_of(&released, self.summary_of(&design, &found)?)
+        self.answer_of(&released, self.summary_of(&design, &found))
     }
 
     /// Computes the answer from released numbers.

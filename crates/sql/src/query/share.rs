@@ -48,7 +48,7 @@ pub(super) fn design(
         let grid = match (&asked.range, search, statistic.ranged()) {
             (None, ..) => None,
             (Some(Range::Public(bounds)), ..) => Some(Grid::new(bounds)),
-            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)?),
+            (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)),
             (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });

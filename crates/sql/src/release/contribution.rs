@@ -30,11 +30,9 @@ impl UnitContribution {
     }
 
     /// The bounds where every row is a unit.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn each_row(adjacency: Adjacency, grouped: bool) -> Result<Self> {
-        Ok(Self { each_row: true, ..Self::new(adjacency, grouped, 1, 1)? })
+    pub fn each_row(adjacency: Adjacency, grouped: bool) -> Self {
+        let one = Self::new(adjacency, grouped, 1, 1).expect("1 is neither 0 nor too large");
+        Self { each_row: true, ..one }
     }
 
     /// Whether every row is a unit.
@@ -63,7 +61,7 @@ impl UnitContribution {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn bins(&self) -> Result<Sensitivity> {
-        self.in_groups()?.of_count()
+        self.in_groups().of_count()
     }
 
     /// The sensitivity of count and sum, as [`Ends`].
@@ -91,11 +89,9 @@ impl UnitContribution {
     }
 
     /// The same bounds with groups; one group if there were none.
-    ///
-    /// # Errors
-    /// Never, since the numbers were checked.
-    pub fn in_groups(&self) -> Result<Contribution> {
-        Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(self.max_rows))
+    pub fn in_groups(&self) -> Contribution {
+        let rows = Rows::AtMost(self.max_rows);
+        Contribution::in_groups(self.adjacency, self.groups, rows).expect("both numbers were checked by `new`")
     }
 
     /// The most groups to which a unit contributes.

@@ -163,6 +163,14 @@ impl Design {
     }
 }
 
+/// 0.05 over a number below 2^64 is more than 10^−22, and every law of noise has half-widths up to a level of 1 − 10^−60.
+const AT_EVERY_LEVEL: &str = "noise has a half-width at a level between 0.95 and 1 - 1e-22";
+
+/// The level of one of this many numbers that must hold at once at 95 %.
+fn level_of(together: u64) -> Rational {
+    joint_level(&Rational::try_from(LEVEL).expect("0.95 is finite"), together)
+}
+
 impl Design {
     /// Whether keys come from the data.
     pub fn selects_keys(&self) -> bool {
@@ -178,28 +186,24 @@ impl Design {
     }
 
     /// The half-width of the noise on one number of a part, where `together` such numbers must hold at once at 95 %.
-    ///
-    /// # Errors
-    /// Never, for a constructed design.
-    pub fn half_width(&self, paid: &Paid, together: u64) -> Result<u64> {
-        let level = joint_level(&Rational::try_from(LEVEL)?, together);
-        Ok(match (paid.batched, &self.batch, &self.threshold) {
-            (Some(place), Some(batch), _) => batch.half_width(place, &level)?,
-            (_, _, Some((threshold, _))) => threshold.noise().half_width(&level)?,
+    pub fn half_width(&self, paid: &Paid, together: u64) -> u64 {
+        let level = level_of(together);
+        let half_width = match (paid.batched, &self.batch, &self.threshold) {
+            (Some(place), Some(batch), _) => batch.half_width(place, &level),
+            (_, _, Some((threshold, _))) => threshold.noise().half_width(&level),
             _ => unreachable!("every part is in the batch or decides about keys"),
-        })
+        };
+        half_width.expect(AT_EVERY_LEVEL)
     }
 
     /// The same for the sum, or the difference, of two numbers of a part.
-    ///
-    /// # Errors
-    /// Never, for a constructed design.
-    pub fn half_width_of_two(&self, paid: &Paid, together: u64) -> Result<u64> {
-        let level = joint_level(&Rational::try_from(LEVEL)?, together);
-        Ok(match (paid.batched, &self.batch) {
-            (Some(place), Some(batch)) => batch.noise(place).half_width_of_sum(2, &level)?,
-            _ => self.half_width(paid, 2 * together)?.saturating_mul(2),
-        })
+    pub fn half_width_of_two(&self, paid: &Paid, together: u64) -> u64 {
+        match (paid.batched, &self.batch) {
+            (Some(place), Some(batch)) => {
+                batch.noise(place).half_width_of_sum(2, &level_of(together)).expect(AT_EVERY_LEVEL)
+            }
+            _ => self.half_width(paid, 2 * together).saturating_mul(2),
+        }
     }
 
     /// The argument of a measure, in the user's words.
@@ -374,7 +378,7 @@ impl Draft {
             Some(batch) if batch.guarantee().delta().is_none() => purse.without_batch(),
             _ => purse,
         };
-        let rows = touched.in_groups()?;
+        let rows = touched.in_groups();
         let mut parts: Vec<Guarantee> = batch.iter().map(|batch| batch.guarantee().clone()).collect();
         let mut ranks = Vec::new();
         for (measure, grid, shares, weight) in self.ranks {

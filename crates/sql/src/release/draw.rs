@@ -1,6 +1,7 @@
 //! The noise.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
@@ -60,7 +61,7 @@ pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit:
     }
 
     let number = groups.groups.len();
-    let bars = Bars::of_design(design, 1)?;
+    let bars = Bars::of_design(design, 1);
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -87,7 +88,7 @@ pub fn draw(design: &Design, groups: Groups, together: &BTreeSet<usize>, permit:
     }
     let mut jointly = BTreeMap::new();
     for &together in together {
-        jointly.insert(together, Bars::of_design(design, together as u64)?.all(&additive, number));
+        jointly.insert(together, Bars::of_design(design, together as u64).all(&additive, number));
     }
     Ok(Released { keys: groups.keys, groups: number, columns, jointly })
 }
@@ -216,23 +217,25 @@ struct Bars<'design> {
 
 impl<'design> Bars<'design> {
     /// With the noise of the design, where this many values must hold at once.
-    fn of_design(design: &'design Design, values: u64) -> Result<Self> {
-        let of_one = |paid: &Paid, together: u64| design.half_width(paid, together);
-        Self::new(design, of_one, |paid, together| design.half_width_of_two(paid, together), values)
+    fn of_design(design: &'design Design, values: u64) -> Self {
+        let of_one = |paid: &Paid, together: u64| Ok(design.half_width(paid, together));
+        let of_two = |paid: &Paid, together: u64| Ok(design.half_width_of_two(paid, together));
+        let Ok(bars): Result<Self, Infallible> = Self::new(design, of_one, of_two, values);
+        bars
     }
 
     /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
-    fn new(
+    fn new<E>(
         design: &'design Design,
-        of_one: impl Fn(&Paid, u64) -> Result<u64>,
-        of_two: impl Fn(&Paid, u64) -> Result<u64>,
+        of_one: impl Fn(&Paid, u64) -> Result<u64, E>,
+        of_two: impl Fn(&Paid, u64) -> Result<u64, E>,
         values: u64,
-    ) -> Result<Self> {
+    ) -> Result<Self, E> {
         let half_widths = design.additive.iter().map(|paid| {
             let of = |together: u64| of_one(paid, values * together);
             Ok([of(1)?, of(2)?, of(3)?])
         });
-        let half_widths = half_widths.collect::<Result<Vec<_>>>()?;
+        let half_widths = half_widths.collect::<Result<Vec<_>, E>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
             Additive::Ends(..) => {
                 let of = |together: u64| of_two(paid, values * together);
@@ -240,7 +243,7 @@ impl<'design> Bars<'design> {
             }
             _ => Ok([0; 3]),
         });
-        let of_two = of_two.collect::<Result<Vec<_>>>()?;
+        let of_two = of_two.collect::<Result<Vec<_>, E>>()?;
         Ok(Self { design, half_widths, of_two })
     }
 

@@ -61,6 +61,6 @@ pub(crate) fn exact(design: &Design, touched: &UnitContribution, groups: &Groups
         keys: (0..groups.groups.len()).map(key).collect(),
         units: (groups.groups.iter().map(|group| group.units).collect(), touched.bins_of_units()?.l1()?),
         parts,
-        values: (measures, touched.in_groups()?.changed_rows()?),
+        values: (measures, touched.in_groups().changed_rows()?),
     })
 }

@@ -5,13 +5,9 @@ use reticent::statistic::Ends;
 use super::design::{Additive, Design, Paid};
 use crate::algebra::Expr;
 use crate::answer::Share;
-use crate::error::Result;
 
 /// The cost of each part of an answer; independent of the rows. The noise is omitted where bounds are not known yet.
-///
-/// # Errors
-/// Only those that constructing the design would have raised.
-pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec<Share>> {
+pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share> {
     let has_bounds = |measure: usize| has_bounds(&design.inputs[design.measures[measure].column()]);
     let mut shares = Vec::new();
     for paid in &design.additive {
@@ -30,13 +26,13 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
         };
         let (noise, half_width) = match part {
             Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
-                (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1)? as f64))
+                (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1) as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
                 ("depends on the bounds to be found".into(), None)
             }
             Additive::Ends(_, grid) => {
-                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)?);
+                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2));
                 (format!("{}; {}; the half-width is that of the sum", name(&law), moves(grid.step())), Some(half_width))
             }
             Additive::Squares(..) => (name(&law).to_owned(), None),
@@ -70,7 +66,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Result<Vec
             half_width: None,
         });
     }
-    Ok(shares)
+    shares
 }
 
 /// The name alone of a distribution whose scale is in grid steps: the half-width beside it is in the column's own

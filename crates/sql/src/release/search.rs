@@ -91,14 +91,9 @@ impl Search {
 
     /// The grid of an expression whose bounds were found; an arbitrary grid otherwise, whose noise is drawn and
     /// discarded.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn grid(&self, of: &Expr, found: &Found) -> Result<Grid> {
-        match self.found(of, found) {
-            Some(bounds) => Ok(Grid::new(bounds)),
-            None => Ok(Grid::new(&"-1..1".parse::<Bounds>()?)),
-        }
+    pub fn grid(&self, of: &Expr, found: &Found) -> Grid {
+        let arbitrary = || Bounds::new(Rational::from(-1), Rational::ONE).expect("-1 is less than 1");
+        self.found(of, found).map_or_else(|| Grid::new(&arbitrary()), Grid::new)
     }
 
     /// The bounds that were found for an expression.

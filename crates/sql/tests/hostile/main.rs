@@ -84,7 +84,7 @@ fn ask(sql: &str, options: &Options, last: &str) -> Outcome {
         Ok(query) => query,
         Err(error) => return Outcome { words: error.to_string(), exact: None, groups: None },
     };
-    let mut words = format!("{:?}\n{}", query.summary().unwrap(), query.words());
+    let mut words = format!("{:?}\n{}", query.summary(), query.words());
     let key = || ChoiceKey::draw(&mut Entropy::seeded(1).draw().unwrap());
     let exact = query.exact(key()).map_err(|error| words += &error.to_string()).ok();
     let mut permit = Permit::unaccounted_from(Entropy::seeded(1));

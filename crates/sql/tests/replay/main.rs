@@ -59,7 +59,7 @@ fn ask(question: &Question, tables: &Tables, seed: u64) -> Outcome {
     let (threads, buckets) = (1 + seed as usize % 2, [1, 1, 2, 64][seed as usize / 2 % 4]);
     let query = query.with_engine(Engine { threads, buckets, ..Engine::default() });
     let noisy = seed.is_multiple_of(NOISY);
-    let summary = noisy.then(|| query.summary().expect("a summary"));
+    let summary = noisy.then(|| query.summary());
     let words = format!("{summary:?}\n{}\n{}", query.words(), query.plan_text());
     let key = || ChoiceKey::draw(&mut Entropy::seeded(seed).draw().expect("seeded"));
     let exact = query.exact(key()).unwrap_or_else(|error| panic!("query {seed}: {error}: {}", question.sql));

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::text::serde_as_text;
 
 /// Seconds of a day.
 pub(super) const SECONDS: u64 = 86_400;
@@ -78,19 +79,7 @@ impl fmt::Display for Day {
     }
 }
 
-impl From<Day> for String {
-    fn from(day: Day) -> Self {
-        day.to_string()
-    }
-}
-
-impl TryFrom<String> for Day {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+serde_as_text!(Day);
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::hexadecimal;
+use crate::text::serde_as_text;
 
 /// The beginning of all canonical texts; another form of task would begin differently.
 const FORM: &str = "reticent local task 1";
@@ -49,19 +50,7 @@ impl FromStr for TaskId {
     }
 }
 
-impl From<TaskId> for String {
-    fn from(id: TaskId) -> Self {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for TaskId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+serde_as_text!(TaskId);
 
 /// A task as bytes, the same however it was written: names and texts one after another, each prefixed with its length,
 /// so that no two tasks have the same bytes.

@@ -282,11 +282,8 @@ impl Task {
     }
 
     /// The mechanism, ready for use.
-    ///
-    /// # Errors
-    /// Never: the task was checked when it was made.
-    pub fn randomiser(&self) -> Result<Randomiser> {
-        randomiser(&self.written)
+    pub fn randomiser(&self) -> Randomiser {
+        randomiser(&self.written).expect("it was made when the task was, and its name makes the same one again")
     }
 }
 
