@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use reticent::Permit;
 use reticent::error::Explained;
 use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
+use reticent_ledger::{Dataset, DurableLedger};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use reticent::exact::Rational;
 use reticent::ledger::Releases;
-use reticent_ledger::{Account, Budget, Dataset, Event, Record, Spend, Terms};
+use reticent_ledger::{Account, Budget, Dataset, Event, Record, Spend};
 use reticent_sql::settings::without_places;
 use reticent_sql::settings::words::guarantee;
 use serde::{Deserialize, Serialize};
