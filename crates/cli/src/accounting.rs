@@ -23,7 +23,8 @@ pub struct Arguments {
     /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Record the ledger's newest hash in this file, and refuse to charge a ledger that lacks that entry (detects a restored older copy)
+    /// Record the ledger's newest hash in this file, and refuse to charge a ledger that lacks that entry (detects a
+    /// restored older copy)
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
     /// Request id: repeating the request costs nothing and prints the same releases

@@ -49,7 +49,7 @@ pub struct Arguments {
     adjacency: Option<String>,
     #[command(flatten)]
     ledger: LedgerArgs,
-    /// Also keep the ledger's newest hash in this file
+    /// Also record the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// How to print the result

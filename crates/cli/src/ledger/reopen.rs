@@ -31,7 +31,7 @@ pub struct Arguments {
     dataset: DatasetArgs,
     #[command(flatten)]
     ledger: LedgerArgs,
-    /// Also keep the ledger's newest hash in this file
+    /// Also record the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
 }

@@ -43,8 +43,8 @@ pub struct Arguments {
     /// The ledger to charge, a file or postgres://… [default: $RETICENT_LEDGER, or else a file in the data directory]
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
-    /// Keep the ledger's newest hash in this file, best on another disk, and charge nothing if the ledger does not continue it: this
-    /// detects that an older copy of the ledger was restored
+    /// Record the ledger's newest hash in this file, best on another disk, and refuse to charge a ledger that lacks that entry
+    /// (detects a restored older copy)
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// Also take events from NATS JetStream, such as nats://127.0.0.1:4222
