@@ -20,7 +20,7 @@
 //! keeps only its last record.
 
 use reticent::hexadecimal;
-use reticent::ledger::{Accounting, Answered, Charge, Charged, Ended, Interrupted, Ledger, Releases};
+use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, ReleaseOutcome, Releases, RunResult};
 use reticent::{Permit, Release};
 use reticent_ledger::DurableLedger;
 use reticent_party::hex::{Digest, Hex};
@@ -250,13 +250,18 @@ impl<'all> Aggregator<'all> {
         Ok(Collected::Released { release, record: Box::new(record) })
     }
 
-    /// The ledger entry of an opened batch.
+    /// The ledger entry of an opened batch, which this aggregator charged before it took part in opening it.
     fn accounting(&self, record: &Record) -> Result<Accounting> {
         let Budget::Ledger(ledger, _) = &self.budget else { return Ok(Accounting::Unaccounted) };
-        Ok(match ledger.charge(&self.charge(record.batch(), record.reports()))? {
-            Charged::Answered(kept) => Kept::read(&kept)?.accounting,
-            Charged::Permitted(permit) | Charged::Unfinished(permit) => permit.accounting().clone(),
-        })
+        let charge = self.charge(record.batch(), record.reports());
+        let known = ledger.request(&charge.dataset, &charge.request)?.filter(|(known, _)| *known == charge);
+        match known {
+            Some((_, receipt)) => Ok(Accounting::Charged(receipt)),
+            None => {
+                let Charge { dataset, request, .. } = charge;
+                Err(reticent_ledger::Error::NotCharged { dataset, request }.into())
+            }
+        }
     }
 
     /// The reports that all aggregators have, as many as fit in a batch; and those that another one is missing.
@@ -367,20 +372,20 @@ impl<'all> Aggregator<'all> {
             Budget::Ledger(ledger, _) => {
                 let (store, task) = (&mut *self.store, self.task);
                 let begin = |store: &mut Store| store.begin(batch, &verified.accepted);
-                let opened = |mut permit: Permit| -> Result<Ended> {
+                let opened = |mut permit: Permit| -> Result<RunResult> {
                     begin(store)?;
                     let Noisy { share, accounting, .. } = noisy(task, &verified.sums, &mut permit)?;
                     let kept = Kept { share: hexadecimal::write(&share), accounting };
-                    Ok(Ended::Released(serde_json::to_string(&kept).expect("it is plain data")))
+                    Ok(RunResult::Released(serde_json::to_string(&kept).expect("it is plain data")))
                 };
                 // Adding up shares cannot fail because of their content: an interrupted batch is opened now.
-                let kept = match ledger.release(&charge, Interrupted::IsComputed, opened)? {
-                    Answered::Now(kept) => kept,
-                    Answered::Before(kept) => {
+                let kept = match ledger.release(&charge, OnInterruption::Recompute, opened)? {
+                    ReleaseOutcome::Fresh(kept) => kept,
+                    ReleaseOutcome::Replayed(kept) => {
                         begin(self.store)?;
                         kept
                     }
-                    Answered::Never => unreachable!("it is computed again"),
+                    ReleaseOutcome::Unfinished => unreachable!("it is computed again"),
                 };
                 let kept = Kept::read(&kept)?;
                 let share = hexadecimal::read(&kept.share).ok_or_else(Kept::damaged)?;

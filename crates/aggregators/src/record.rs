@@ -108,7 +108,7 @@ impl Record {
     /// # Errors
     /// As [`Record::sums`].
     pub fn to_json_lines(&self, task: &Task) -> Result<Vec<Value>> {
-        let half_width = task.plan().error().half_width();
+        let half_width = task.plan().error_bar().half_width();
         let line = |(name, value)| json!({ "name": name, "value": value, "half_width": half_width });
         let mut lines: Vec<Value> = self.named_sums(task)?.into_iter().map(line).collect();
         let losses = task.plan().losses().iter().map(Epsilon::to_f64).collect::<Vec<_>>();

@@ -5,8 +5,8 @@
 //! aggregators it reveals everything, so shares are deleted as soon as their batch is released.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use reticent_durable::{Failure, Form, Journal, Opening, SystemFiles};
 use reticent_party::hex::{Digest, Hex};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use zeroize::Zeroizing;
@@ -19,8 +19,7 @@ use crate::scheme::{KEY_BYTES, Nonce};
 use crate::task::Task;
 
 /// "RtAg": distinguishes the file from other SQLite files.
-const APPLICATION: i64 = 0x5274_4167;
-const VERSION: i64 = 1;
+const FORM: Form = Form { application: 0x5274_4167, version: 1, schema: SCHEMA, journal: Journal::Erasing };
 /// How many of the largest batches may wait; reports beyond that are refused.
 const WAITING_BATCHES: u64 = 4;
 
@@ -28,9 +27,6 @@ const WAITING_BATCHES: u64 = 4;
 pub(crate) fn most_waiting(task: &Task) -> u64 {
     WAITING_BATCHES * task.maximum_reports()
 }
-
-/// How long one process waits for the other: reports arrive while a batch is collected.
-const BUSY: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "
 CREATE TABLE fact (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
@@ -68,11 +64,7 @@ impl Store {
     /// # Errors
     /// If it cannot be used, or belongs to another task or aggregator.
     pub fn open(path: &Path, task: &Task, place: usize) -> Result<Self> {
-        let failed = |error: rusqlite::Error| Error::file("opened", path, error);
-        reticent_durable::private(std::fs::OpenOptions::new().create(true).append(true))
-            .open(path)
-            .map_err(|error| Error::file("opened", path, error))?;
-        let connection = Connection::open(path).map_err(failed)?;
+        let connection = opening(path).connect_or_create().map_err(|failure| unusable(path, failure))?;
         Self::on(connection, path, task, place)
     }
 
@@ -86,30 +78,9 @@ impl Store {
         Self::on(connection, path, task, place)
     }
 
-    pub(crate) fn on(connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
-        let failed = |error: rusqlite::Error| Error::file("opened", path, error);
-        connection
-            .execute_batch("PRAGMA synchronous=EXTRA; PRAGMA fullfsync=1; PRAGMA secure_delete=ON;")
-            .map_err(failed)?;
-        connection.busy_timeout(BUSY).map_err(failed)?;
+    pub(crate) fn on(mut connection: Connection, path: &Path, task: &Task, place: usize) -> Result<Self> {
+        opening(path).prepare(&mut connection).map_err(|failure| unusable(path, failure))?;
         let mut store = Self { path: path.to_owned(), connection, task: task.clone(), place };
-        let number = |pragma: &str| store.connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-        let (application, tables) = (
-            number("application_id").map_err(failed)?,
-            store
-                .connection
-                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
-                .map_err(failed)?,
-        );
-        if tables == 0 {
-            store.write(|transaction| {
-                transaction.execute_batch(SCHEMA)?;
-                transaction.pragma_update(None, "application_id", APPLICATION)?;
-                transaction.pragma_update(None, "user_version", VERSION)
-            })?;
-        } else if application != APPLICATION || number("user_version").map_err(failed)? != VERSION {
-            return Err(Error::form(path, "not an aggregator's store, or from another version"));
-        }
         let owner = [&task.hash().0[..], &[place as u8]].concat();
         if store.fact("owner", || Ok(owner.clone()))? != owner {
             return Err(Error::form(path, "it belongs to another task or aggregator; use another file"));
@@ -317,6 +288,18 @@ impl Store {
 
     fn unreadable(&self, error: &rusqlite::Error) -> Error {
         Error::file("read", &self.path, error)
+    }
+}
+
+fn opening(path: &Path) -> Opening<'_> {
+    Opening { path, files: &SystemFiles, form: FORM }
+}
+
+fn unusable(path: &Path, failure: Failure) -> Error {
+    match failure {
+        Failure::Foreign(_) => Error::form(path, "not an aggregator's store, or from another version"),
+        Failure::Damaged(_) => Error::form(path, "it is damaged"),
+        Failure::Storage { reason, .. } => Error::file("opened", path, reason),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use reticent::multiparty::{Plan, Protocol};
+use reticent::multiparty::{Plan, Protocol, Sums};
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent_party::file;
 use reticent_party::hex::{Digest, sha256};
@@ -258,7 +258,12 @@ fn plan(draft: &Draft, statistic: &Statistic, epsilon: &Epsilon) -> Result<Plan>
     let total = statistic.width() * draft.maximum_reports;
     let bound = (total + ROOM).div_ceil(parties.into());
     let bound = i64::try_from(bound).expect("the sum of all reports is at most 2^61");
-    Ok(Plan::new(protocol, parties, statistic.cells(), bound, statistic.sensitivity(), epsilon)?)
+    Ok(Plan::new(
+        protocol,
+        parties,
+        Sums { cells: statistic.cells(), bound, sensitivity: statistic.sensitivity() },
+        epsilon,
+    )?)
 }
 
 fn hash(draft: &Draft, epsilon: &Epsilon) -> Digest {

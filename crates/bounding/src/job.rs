@@ -26,7 +26,7 @@ pub struct Job {
     pub schema: SchemaRef,
     /// The roles of these columns.
     pub layout: Layout,
-    /// The contribution bounds of each unit; `None` if the unit is the row, or its rows are [weighed](crate::Weighing).
+    /// The contribution limits of each unit; `None` if the unit is the row, or its rows are [weighed](crate::Weighing).
     pub caps: Option<Caps>,
     /// The keys in the result, if they are public.
     pub keys: Option<PublicKeys>,

@@ -68,7 +68,7 @@ pub enum Measure {
     },
 }
 
-/// The contribution bounds of a unit: up to `rows` rows in each of up to `groups` groups are kept.
+/// The contribution limits of a unit: up to `rows` rows in each of up to `groups` groups are kept.
 ///
 /// Without keys there is one group; `groups` does not matter then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -86,6 +86,7 @@
 //! | `groups` | [`Groups`]: the result |
 //! | `memory`, `interrupt` | [`Memory`], [`Interrupt`]: limits |
 //! | [`wire`] | jobs and parts as bytes |
+//! | `error` | the one error type |
 
 mod bounding;
 mod bucket;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use reticent::message::Spelling;
-use reticent_ledger::accounting::{Payer, Settings};
+use reticent_ledger::accounting::{AccountingSettings, Payer};
 
 use crate::output::say;
 
@@ -14,7 +14,7 @@ use crate::output::say;
 #[command(next_help_heading = "Accounting")]
 pub struct Arguments {
     /// The ledger to charge, a file or postgres://…; the dataset must be registered in it [default: $RETICENT_LEDGER,
-    /// or else your own, which adds up everything you ask]
+    /// or else your own, which accounts for everything you release]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
     /// The dataset whose budget is charged [default: the full path of the file]
@@ -23,19 +23,19 @@ pub struct Arguments {
     /// Charge nothing, with a warning; refused for a dataset that has a budget
     #[arg(long, conflicts_with_all = ["ledger", "anchor", "request"])]
     pub no_ledger: bool,
-    /// Keep the ledger's newest hash in this file, and charge nothing if the ledger does not continue it: this detects
-    /// an older copy of the ledger that was put back
+    /// Record the ledger's newest hash in this file, and refuse to charge a ledger that lacks that entry (detects a
+    /// restored older copy)
     #[arg(long, value_name = "FILE")]
     pub anchor: Option<PathBuf>,
-    /// Name the request: asked again, it costs nothing and prints the same releases
+    /// Request id: repeating the request costs nothing and prints the same releases
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
 }
 
 impl Arguments {
     /// The arguments as settings.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> AccountingSettings {
+        AccountingSettings {
             ledger: self.ledger.clone(),
             dataset: self.dataset.clone(),
             no_ledger: self.no_ledger,
@@ -49,6 +49,6 @@ impl Arguments {
 ///
 /// # Errors
 /// As [`Payer::new`].
-pub fn payer(settings: &Settings, file: Option<&Path>) -> Result<Payer> {
+pub fn payer(settings: &AccountingSettings, file: Option<&Path>) -> Result<Payer> {
     Ok(Payer::new(settings, file, |notice| say!("{}", notice.message().spelled(Spelling::Flag)))?)
 }

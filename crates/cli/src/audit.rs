@@ -101,7 +101,7 @@ fn verdict(report: &Report) -> &'static str {
     match report.verdict {
         Verdict::Violation => "violation",
         Verdict::Consistent if report.is_clean() => "consistent",
-        Verdict::Consistent => "wrong law",
+        Verdict::Consistent => "wrong distribution",
     }
 }
 
@@ -133,7 +133,7 @@ fn for_people(report: &Report) -> String {
     match report.method {
         Method::Exact => {
             let (found, event) = (report.lower_bound, &report.event);
-            lines.push(format!("  exactly       ε = {found:.6} on the inputs tried, by {event}"));
+            lines.push(format!("  exact         ε = {found:.6} on the tested inputs, attained by {event}"));
         }
         Method::Empirical { confidence, samples } => {
             lines.push(format!("  lower bound   ε ≥ {:.4}, by the event \"{}\"", report.lower_bound, report.event));
@@ -150,7 +150,9 @@ fn for_people(report: &Report) -> String {
     if let Some(fit) = &report.fit {
         lines.push(frequencies(fit).to_string());
         if !fit.passes(FALSE_ALARM) {
-            lines.push(format!("The outputs do not follow the mechanism's law (level {FALSE_ALARM})."));
+            lines.push(format!(
+                "The outputs do not follow the claimed distribution (significance level {FALSE_ALARM})."
+            ));
         }
     }
     lines.join("\n") + "\n"

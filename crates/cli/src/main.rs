@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 
-/// Publish statistics about people without betraying any one of them.
+/// Publish statistics about people without exposing any individual.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 #[command(

@@ -16,9 +16,9 @@ pub fn refuse_foreign(name: &str, start: &[u8]) -> Result<()> {
     match reticent_sql::foreign_format(start) {
         None => Ok(()),
         // Renaming the file would not help where lines are expected.
-        Some(what) => Err(usage(match what.split_once("; let its name") {
-            Some((what, _)) => format!("{name} {what} and has no lines; write its rows as CSV or NDJSON"),
-            None => format!("{name} {what}"),
-        })),
+        Some(kind) if kind.is_table => {
+            Err(usage(format!("{name} {} and has no lines; write its rows as CSV or NDJSON", kind.what)))
+        }
+        Some(kind) => Err(usage(format!("{name} {kind}"))),
     }
 }

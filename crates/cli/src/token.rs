@@ -27,7 +27,7 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// The service's data directory [default: as `reticent serve` has it]
+    /// The service's data directory [default: that of `reticent serve`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub struct Create {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The token is created when the service starts. It ends with the service, or when you create the first token. \
+    after_help = "The token is created when the service starts. It expires when the service stops, or when you create the first token. \
 `reticent stream` finds it, unless the service has a --data-dir.
 
 Examples:
@@ -86,7 +86,7 @@ pub struct List {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "A running service notices at once. Example:\n  reticent token revoke till-7")]
 pub struct Revoke {
-    /// Whose it is
+    /// Name of the token
     name: String,
     #[command(flatten)]
     place: Place,
@@ -109,12 +109,8 @@ pub fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let cap = |text: &String| -> Result<_> {
-                let (dataset, cap) = written(text)?;
-                Ok((dataset, cap.confirmed(create.allow_large_epsilon)?))
-            };
-            let caps = create.caps.iter().map(cap).collect::<Result<Caps>>()?;
-            let text = create.place.tokens()?.create(&create.name, role, &caps)?;
+            let caps = create.caps.iter().map(|text| written(text)).collect::<Result<Caps, _>>()?;
+            let text = create.place.tokens()?.create(&create.name, role, &caps, create.allow_large_epsilon)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;
         }

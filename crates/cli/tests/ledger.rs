@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::Storage;
@@ -92,7 +92,7 @@ fn charge(ledger: &DurableLedger, dataset: &str, request: &str, unit: &str, guar
         guarantee,
         releases: Releases::Once,
     };
-    let Charged::Permitted(permit) = ledger.charge(&charge).expect("it fits") else { panic!("nothing was released") };
+    let ChargeOutcome::New(permit) = ledger.charge(&charge).expect("it fits") else { panic!("nothing was released") };
     let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
     ledger.keep(receipt, "[1, 2, 3]").expect("kept");
 }
@@ -171,16 +171,16 @@ fn what_cannot_be_is_refused_before_a_ledger_is_made() {
         assert!(desk.fails(2, &format!("create people --epsilon 1 --delta {wrong}")).contains("delta is"));
     }
     for (arguments, expected) in [
-        ("create people", "say what people may spend"),
-        ("create --epsilon 1", "say which dataset"),
+        ("create people", "people needs a budget: --epsilon E"),
+        ("create --epsilon 1", "ε = 1 of which dataset? Give a name or --file FILE"),
         ("create --unit event", "give its name and budget"),
         ("create people --delta 1e-6", "--epsilon"),
         ("create people --epsilon 1 --rho 1", "cannot be used with"),
-        ("create people --epsilon 1", "say whose privacy the budget of people protects: --unit row"),
+        ("create people --epsilon 1", "the budget of people needs a privacy unit: --unit row"),
         ("create people --epsilon 1 --unit row --adjacency both", "add-remove or replace"),
         ("create people --epsilon 11 --unit row", "confirmed with --allow-large-epsilon"),
         ("create people --epsilon 1 --unit Event", "write \"event\""),
-        ("create people --epsilon 1 --unit steps:3", "'3 lines', '3 events'"),
+        ("create people --epsilon 1 --unit events:3", "'3 lines', '3 events'"),
         ("create people --file people.csv --epsilon 1", "cannot be used with"),
         ("create --file people.csv --epsilon 1", "cannot read people.csv"),
     ] {

@@ -101,7 +101,7 @@ fn sensitivity_scales_the_errors() {
     let ratio = |more| average(more) / average(&["--range", "0..10"]);
     assert!((ratio(&["--range", "-10..10"]) - 1.0).abs() < 1e-9);
     assert!((ratio(&["--range", "-10..10", "--adjacency", "replace"]) - 2.0).abs() < 1e-3);
-    assert!((ratio(&["--range", "0..10", "--unit", "steps:3"]) - 3.0).abs() < 1e-3);
+    assert!((ratio(&["--range", "0..10", "--unit", "events:3"]) - 3.0).abs() < 1e-3);
 }
 
 #[test]

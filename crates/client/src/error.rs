@@ -40,27 +40,25 @@ pub enum Error {
         message: Message,
     },
 
-    /// A file of keys could not be read.
-    #[error("{}", self.message())]
-    Keys {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-
     /// The input could not be read.
     #[error("{0}")]
     Input(String),
 
     /// Sending failed after some lines were acknowledged.
-    #[error("after {acknowledged} lines, which were acknowledged; those after were not: {error}")]
+    #[error("{}{error}", acknowledged_words(*.acknowledged))]
     Partly {
         /// How many lines were acknowledged.
         acknowledged: u64,
         /// Why the next ones were not.
         error: Box<Error>,
     },
+}
+
+fn acknowledged_words(lines: u64) -> String {
+    match lines {
+        1 => "1 line was acknowledged, the rest were not: ".into(),
+        lines => format!("{lines} lines were acknowledged, the rest were not: "),
+    }
 }
 
 /// `Result` with this crate's [`Error`](enum@Error).
@@ -70,7 +68,7 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             Self::Refused { status: 402, .. } => Class::Exhausted,
-            Self::Address(_) | Self::Keys { .. } | Self::Refused { status: 400..500, .. } => Class::Request,
+            Self::Address(_) | Self::Refused { status: 400..500, .. } => Class::Request,
             Self::Partly { error, .. } => error.class(),
             _ => Class::Machine,
         }
@@ -87,10 +85,8 @@ impl Explained for Error {
                 " right?"
             ),
             Self::Refused { message, .. } => message.clone(),
-            Self::Keys { path, reason } => message!(["keys"], " {path}: {reason}"),
             Self::Partly { acknowledged, error } => {
-                let mut message =
-                    message!("after {acknowledged} lines, which were acknowledged; those after were not: ");
+                let mut message: Message = acknowledged_words(*acknowledged).into();
                 message.extend(error.message());
                 message
             }

@@ -1,11 +1,9 @@
 //! Streams and their releases.
 
-use std::path::PathBuf;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A stream and its newest releases, as the service describes them.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,24 +61,4 @@ pub fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// The keys of a new stream as users write them: `none`, `selected`, a list, or a file with one key per line.
-///
-/// # Errors
-/// If the file cannot be read.
-pub fn keys(text: &str) -> Result<Value> {
-    if matches!(text, "none" | "selected") {
-        return Ok(text.into());
-    }
-    let path = PathBuf::from(text);
-    let list: Vec<String> = match path.is_file() {
-        true => {
-            let failed = |error: std::io::Error| Error::Keys { path: text.into(), reason: error.to_string() };
-            let text = std::fs::read_to_string(&path).map_err(failed)?;
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-        }
-        false => text.split(',').map(|key| key.trim().to_owned()).collect(),
-    };
-    Ok(json!(list))
 }

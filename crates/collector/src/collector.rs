@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use reticent::local::{Admission, Collection, Rejection, Report, TaskId};
-use reticent_durable::SystemFiles;
-use reticent_durable::{Access, Database, Form};
+use reticent_durable::{Access, Database, Form, Journal, SystemFiles};
 use rusqlite::{Transaction, params};
 
 use crate::collected::Collected;
@@ -18,9 +17,8 @@ use crate::estimated::{Estimated, not_people};
 const FORM: Form = Form {
     application: 0x5274_4c63,
     version: 1,
-    page_bytes: 4 << 10,
     // Ids are random: a report may belong on any page.
-    cache_kib: 16 << 10,
+    journal: Journal::TidiedLog { page_bytes: 4 << 10, cache_kib: 16 << 10 },
     // Reports are ordered by their random ids: the order of the file is not that of arrival.
     schema: "
 CREATE TABLE task (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, written TEXT NOT NULL) STRICT;

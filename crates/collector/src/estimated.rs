@@ -34,7 +34,7 @@ pub fn not_people(task: &Task) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "devices may report more than once (memoisation = {}{lifetime}), so reports are not people; for one report \
+        "devices may report more than once (memoisation = {}{lifetime}), so the number of reports is not the number of people; for one report \
          each, leave memoisation and lifetime-epsilon out of the task",
         memoisation.name()
     ))
@@ -64,12 +64,12 @@ impl Estimated {
             )));
         }
         let shuffled = match task.randomiser() {
-            Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(task.epsilon(), honest)?,
+            Randomiser::Coins(_) | Randomiser::Mean(_) => Shuffled::of_bits(honest, task.epsilon())?,
             // Two choices by k-ary response are randomised response.
             Randomiser::Choices(oracle) if oracle.values() == 2 && task.mechanism() == "k-ary" => {
-                Shuffled::of_bits(task.epsilon(), honest)?
+                Shuffled::of_bits(honest, task.epsilon())?
             }
-            Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(task.epsilon(), honest)?,
+            Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(honest, task.epsilon())?,
         };
         Ok(shuffled.guarantee(delta))
     }

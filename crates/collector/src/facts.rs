@@ -19,7 +19,7 @@ pub fn facts(task: &Task) -> Vec<[String; 2]> {
         Memoisation::First => "the first response is repeated".to_owned(),
         Memoisation::PerAnswer => format!("each of up to {} answers has its own response", task.lifetime_answers()),
         Memoisation::Never if task.one_report_each() => "the device sends nothing: it answers once".to_owned(),
-        Memoisation::Never => format!("randomised afresh, {} times in all", task.lifetime_answers()),
+        Memoisation::Never => format!("randomised afresh, at most {} times", task.lifetime_answers()),
     };
     let mut rows = vec![
         ["question", task.question()].map(String::from),
@@ -47,7 +47,7 @@ pub fn facts(task: &Task) -> Vec<[String; 2]> {
         }
     }
     if !task.one_report_each() {
-        let reason = "none: devices may report more than once, so reports are not people";
+        let reason = "none: devices may report more than once, so the number of reports is not the number of people";
         rows.push(["95 % interval", reason].map(String::from));
     }
     rows.push(["hash".into(), task.id().to_string()]);

@@ -20,7 +20,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`collector`] | [`Collector`]: the file of reports |
+//! | `collector` | [`Collector`]: the file of reports |
 //! | [`collected`] | [`Collected`]: the outcome for a batch of reports |
 //! | [`estimated`] | [`Estimated`]: estimates from all reports |
 //! | `shown` | estimates for people, spreadsheets and programs |
@@ -35,7 +35,7 @@
 //! file's order is not that of arrival. Traces of that order in the disk, its log or a backup are not erased.
 
 pub mod collected;
-pub mod collector;
+mod collector;
 pub mod error;
 pub mod estimated;
 pub mod facts;

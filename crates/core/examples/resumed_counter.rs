@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut counter = AnyCounter::start(stream, guarantee, Permit::unaccounted()?)?;
     for arrived in [1, 0, 1, 1, 1, 0, 0, 1] {
         let total = counter.step(arrived)?;
-        println!("after step {}: {} ± {}", counter.steps(), total.value(), total.error().half_width());
+        println!("after step {}: {} ± {}", counter.steps(), total.value(), total.error_bar().half_width());
     }
 
     // Save before anyone sees the next release, and store the newest epoch separately from the state: a counter that
@@ -25,6 +25,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let saved: AnySaved = serde_json::from_str(&saved)?;
     let mut counter = AnyCounter::restore(saved, newest_epoch, Permit::unaccounted()?)?;
     let total = counter.step(1)?;
-    println!("resumed: step {}: {} ± {}", counter.steps(), total.value(), total.error().half_width());
+    println!("resumed: step {}: {} ± {}", counter.steps(), total.value(), total.error_bar().half_width());
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The one error type of the library.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::message;
@@ -33,8 +35,24 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// Something that does not fit the rest of the request, in one sentence.
+    #[error("{problem}")]
+    Invalid {
+        /// The parameter's name as the user knows it.
+        parameter: &'static str,
+        /// What is wrong and what to do.
+        problem: Cow<'static, str>,
+    },
+
+    /// An answer that a task does not allow. Its text is not repeated, because it belongs to a person.
+    #[error("the answer must be {allowed}")]
+    Answer {
+        /// What is allowed.
+        allowed: &'static str,
+    },
+
     /// A guarantee so weak that it must be confirmed.
-    #[error("{}", self.message())]
+    #[error("{parameter} is {value}, but it must be {allowed}, or confirmed with `{CONFIRM}`: {why}")]
     Unconfirmed {
         /// The parameter's name as the user knows it.
         parameter: &'static str,
@@ -57,7 +75,7 @@ pub enum Error {
 
     /// Two guarantees of different kinds cannot be added without a conversion.
     #[error(
-        "{left} and {right} are promises of different kinds; convert one of them first (a pure epsilon into rho, or rho into epsilon and delta)"
+        "{left} and {right} are guarantees of different kinds; convert one of them first (a pure epsilon into rho, or rho into epsilon and delta)"
     )]
     KindsDiffer {
         /// The first guarantee.
@@ -76,14 +94,14 @@ pub enum Error {
     },
 
     /// A counter was asked for more steps than its horizon.
-    #[error("the horizon of {horizon} steps is reached; start a new stream, with a charge of its own, to go on")]
+    #[error("the horizon of {horizon} steps is reached; to continue, start a new stream, which is charged separately")]
     HorizonReached {
         /// The counter's horizon, in steps.
         horizon: u64,
     },
 
     /// A saved state is older than one known to exist: continuing from it would release the same steps twice.
-    #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; go on from the newest state")]
+    #[error("the saved state is of epoch {found}, but epoch {newest} is known to exist; resume from the newest state")]
     StaleState {
         /// The state's epoch.
         found: u64,
@@ -97,7 +115,7 @@ pub enum Error {
 
     /// An attempt to save a counter whose memory must not be seen twice.
     #[error(
-        "a {counter} counter cannot be saved: a state that is saved again and again is a state that is seized again and again, and two of them differ by the values that came in between; keep its releases, and after a stop start a new counter on top of the last one"
+        "a {counter} counter cannot be saved: each saved state could be seized, and two states differ by the values counted in between. Keep the releases, and after a restart start a new counter from the last one"
     )]
     CannotBeSaved {
         /// The counter's name.
@@ -144,6 +162,8 @@ pub enum Class {
     Exhausted,
     /// The dataset is suspended until its operator has investigated a failure; nothing was charged.
     Suspended,
+    /// The request was charged before and has no outcome, or none yet.
+    Unfinished,
     /// The service is stopping; nothing was charged.
     Stopping,
     /// The machine, its disk or its network failed. What was charged stays charged.
@@ -179,17 +199,25 @@ pub trait Explained: std::error::Error {
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
-            Self::Parameter { .. } | Self::Unconfirmed { .. } => Class::Request,
+            Self::Parameter { .. } | Self::Invalid { .. } | Self::Answer { .. } | Self::Unconfirmed { .. } => {
+                Class::Request
+            }
+            Self::KindsDiffer { .. } | Self::CannotBeSaved { .. } => Class::Request,
             // A device is its own ledger.
-            Self::AlreadyAnswered { .. } => Class::Exhausted,
-            _ => Class::Machine,
+            Self::NotPermitted { .. } | Self::AlreadyAnswered { .. } => Class::Exhausted,
+            Self::OtherCharge { .. } | Self::HorizonReached { .. } | Self::StaleState { .. } => Class::Conflict,
+            Self::DamagedState | Self::Memory(_) | Self::Entropy(_) => Class::Machine,
         }
     }
 
     fn message(&self) -> Message {
         match self {
+            Self::Parameter { parameter, value, allowed } if SETTINGS.contains(parameter) => {
+                message!([parameter], " is {value}, but it must be {allowed}")
+            }
+            Self::Answer { allowed } => message!(["answer"], " must be {allowed}"),
             Self::Unconfirmed { parameter, value, allowed, why } => {
-                message!("{parameter} is {value}, but it must be {allowed}, or confirmed with ", [CONFIRM], ": {why}")
+                message!([parameter], " is {value}, but it must be {allowed}, or confirmed with ", [CONFIRM], ": {why}")
             }
             other => other.to_string().into(),
         }
@@ -198,9 +226,14 @@ impl Explained for Error {
     fn setting(&self) -> Option<&str> {
         match self {
             // A name with a space is derived from settings and is not itself one.
-            Self::Parameter { parameter, .. } | Self::Unconfirmed { parameter, .. } if !parameter.contains(' ') => {
+            Self::Parameter { parameter, .. }
+            | Self::Invalid { parameter, .. }
+            | Self::Unconfirmed { parameter, .. }
+                if !parameter.contains(' ') =>
+            {
                 Some(parameter)
             }
+            Self::Answer { .. } => Some("answer"),
             _ => None,
         }
     }
@@ -209,15 +242,49 @@ impl Explained for Error {
 /// The setting that confirms a weak guarantee.
 const CONFIRM: &str = "allow-large-epsilon";
 
+/// The parameters that every interface has as a setting of the same name. Other parameters, such as a noise scale, are
+/// derived from settings.
+const SETTINGS: [&str; 14] = [
+    "adjacency",
+    "counter",
+    "delta",
+    "epsilon",
+    "expires",
+    "horizon",
+    "level",
+    "lifetime-epsilon",
+    "mechanism",
+    "memoisation",
+    "minimum-batch",
+    "question",
+    "rho",
+    "time-precision",
+];
+
 impl Error {
     /// The error for a parameter that is out of range.
     pub(crate) fn parameter(parameter: &'static str, value: impl std::fmt::Display, allowed: &'static str) -> Self {
         Self::Parameter { parameter, value: value.to_string(), allowed }
     }
 
+    /// The error for input that does not fit the rest of the request.
+    pub(crate) fn invalid(parameter: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
+        Self::Invalid { parameter, problem: problem.into() }
+    }
+
+    /// The same error about a parameter that has another name where its value was given.
+    #[must_use]
+    pub fn named(self, parameter: &'static str) -> Self {
+        match self {
+            Self::Parameter { value, allowed, .. } => Self::Parameter { parameter, value, allowed },
+            Self::Unconfirmed { value, allowed, why, .. } => Self::Unconfirmed { parameter, value, allowed, why },
+            other => other,
+        }
+    }
+
     /// Whether the error is about a parameter that the caller can correct.
     pub fn is_parameter(&self) -> bool {
-        matches!(self, Self::Parameter { .. } | Self::Unconfirmed { .. })
+        matches!(self, Self::Parameter { .. } | Self::Invalid { .. } | Self::Answer { .. } | Self::Unconfirmed { .. })
     }
 
     /// Whether a device has given all the answers that the task allows.
@@ -228,5 +295,42 @@ impl Error {
     /// Whether the error is about an exhausted budget.
     pub fn is_not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Spelling;
+
+    /// A value below 0 is wrong in every interface, and each one reads its own name of the parameter.
+    #[test]
+    fn interfaces_spell_parameters_their_own_way() {
+        let error = "-1".parse::<crate::privacy::Epsilon>().unwrap_err();
+        assert!(error.message().spelled(Spelling::Flag).starts_with("--epsilon is -1, but it must be"), "{error}");
+        let renamed = error.named("lifetime-epsilon");
+        assert!(renamed.message().spelled(Spelling::Field).starts_with("`lifetime_epsilon` is -1"), "{renamed}");
+        assert_eq!(renamed.setting(), Some("lifetime-epsilon"));
+        // A scale is no setting of any interface.
+        let derived = Error::parameter("scale", "1e-400", "at least 1/1000");
+        assert_eq!(derived.message().spelled(Spelling::Flag), "scale is 1e-400, but it must be at least 1/1000");
+    }
+
+    /// Exit codes and HTTP statuses follow from these: a reached horizon was once a failure of the machine.
+    #[test]
+    fn classes_are_what_the_caller_can_do_about_it() {
+        let cases = [
+            (Error::NotPermitted { cost: "ε = 1".into(), remaining: "nothing".into() }, Class::Exhausted),
+            (Error::KindsDiffer { left: "ε = 1".into(), right: "ρ = 1".into() }, Class::Request),
+            (Error::CannotBeSaved { counter: "pan-private" }, Class::Request),
+            (Error::HorizonReached { horizon: 8 }, Class::Conflict),
+            (Error::StaleState { found: 1, newest: 2 }, Class::Conflict),
+            (Error::OtherCharge { stream: "a".into(), permit: "b".into() }, Class::Conflict),
+            (Error::DamagedState, Class::Machine),
+            (Error::Answer { allowed: "a number" }, Class::Request),
+        ];
+        for (error, class) in cases {
+            assert_eq!(error.class(), class, "{error}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Guarantee};
 
@@ -133,9 +134,9 @@ pub struct Receipt {
 
 /// A ledger's answer to a charge that it does not refuse.
 #[derive(Debug)]
-pub enum Charged {
+pub enum ChargeOutcome {
     /// The charge is durable and was made just now.
-    Permitted(Box<Permit>),
+    New(Box<Permit>),
     /// The same request was charged before, but no outcome was kept for it: the earlier computation is still running,
     /// failed, or was interrupted.
     ///
@@ -143,12 +144,12 @@ pub enum Charged {
     /// charge would pay for observing how each of many runs ends. The request then counts as failed, permanently.
     Unfinished(Box<Permit>),
     /// The same request was answered before, and nothing was charged now: this is the release that was kept.
-    Answered(String),
+    AlreadyAnswered(String),
 }
 
 /// How a charged computation ended. The ledger keeps the text, and repeating the request returns it from then on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunResult {
     /// With something to show: releases, or a refusal.
     Released(String),
     /// With nothing to show, perhaps because of what is in the rows.
@@ -157,23 +158,23 @@ pub enum Ended {
 
 /// What happens to a request that was charged but has no outcome, because the process ended in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupted {
+pub enum OnInterruption {
     /// It is not computed again: how a run ends may depend on the rows, and each further run would reveal more.
-    StaysOpen,
+    Abandon,
     /// It is computed now: it cannot fail because of what is in the rows.
-    IsComputed,
+    Recompute,
 }
 
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum ReleaseOutcome {
     /// The outcome that was computed and kept just now, or the one kept by a concurrent caller of the same request that
     /// was faster.
-    Now(String),
+    Fresh(String),
     /// The outcome that was kept when the same request was made before.
-    Before(String),
+    Replayed(String),
     /// The request was charged before, no outcome was kept, and it is not computed again.
-    Never,
+    Unfinished,
 }
 
 /// The message for a request that was charged but has no outcome. It does not claim that there will be none: one may
@@ -181,22 +182,20 @@ pub enum Answered {
 pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
                               not computed again";
 
-/// A budget keeper.
-///
-/// To release something, call [`Ledger::release`]; for a stream, call [`Ledger::start`] and later [`Ledger::resume`].
-/// The other methods are the parts of these.
-pub trait Ledger {
+/// What a budget keeper provides. Every keeper is a [`Ledger`], whose methods are the only ones to call: they put these
+/// in the right order.
+pub trait Keeper {
     /// Why a charge was not made: budget exhausted, or a storage failure.
-    type Error: std::error::Error;
+    type Error: std::error::Error + From<Error>;
 
     /// Records the charge durably and returns a permit to draw noise for it; or refuses, and nothing is spent.
     ///
     /// # Errors
-    /// If there is not enough budget left, if the request's id was used for another request, or if the charge could not
-    /// be made durable.
-    fn charge(&self, charge: &Charge) -> Result<Charged, Self::Error>;
+    /// If there is not enough budget left, if the request's id was used for another request, if the same stream was
+    /// started before, or if the charge could not be made durable.
+    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome, Self::Error>;
 
-    /// Keeps what is released for a charge. Call it before anyone sees the release.
+    /// Keeps what is released for a charge, before anyone sees it.
     ///
     /// Only the returned text may be shown: if two processes made the same request at once, both get the release that
     /// was kept first.
@@ -211,57 +210,66 @@ pub trait Ledger {
     /// Whether a run fails can depend on one unit's rows, and ε does not cover that bit. So a failure is disclosed
     /// once, and an analyst who learns to provoke failures is stopped by the first one.
     ///
-    /// Only the returned text may be shown, as with [`Ledger::keep`].
+    /// Only the returned text may be shown, as with [`Keeper::keep`].
     ///
     /// # Errors
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
 
+    /// The permit of a stream that was charged before.
+    ///
+    /// # Errors
+    /// If there is no such charge of a stream.
+    fn permit(&self, receipt: &Receipt) -> Result<Permit, Self::Error>;
+}
+
+/// A budget keeper, as everyone else uses it: to release something, call [`Ledger::release`]; for a stream, call
+/// [`Ledger::start`], and later [`Ledger::resume`].
+pub trait Ledger: Keeper {
     /// The one way to make a release. Returns what was kept for the same request, if anything; otherwise charges,
     /// computes, keeps the outcome, and only then lets anyone see it.
     ///
     /// # Privacy
-    /// `compute` runs after the charge is durable, at most once for it (unless the request is one that [is
-    /// computed](Interrupted::IsComputed) again), and draws from the charge's own permit. A failure is kept like a
+    /// `compute` runs after the charge is durable, at most once for it (unless the request is one to
+    /// [recompute](OnInterruption::Recompute)), and draws from the charge's own permit. A failure is kept like a
     /// release. If `compute` returns an error, nothing is kept, so such an error must not depend on the rows.
     ///
     /// # Errors
-    /// As for [`Ledger::charge`] and [`Ledger::keep`], and those of `compute`.
+    /// As for [`Keeper::charge`] and [`Keeper::keep`], and those of `compute`.
     fn release<E: From<Self::Error>>(
         &self,
         charge: &Charge,
-        interrupted: Interrupted,
-        compute: impl FnOnce(Permit) -> Result<Ended, E>,
-    ) -> Result<Answered, E>
-    where
-        Self: Sized,
-    {
-        let permit = match (self.charge(charge)?, interrupted) {
-            (Charged::Answered(text), _) => return Ok(Answered::Before(text)),
-            (Charged::Unfinished(_), Interrupted::StaysOpen) => return Ok(Answered::Never),
-            (Charged::Permitted(permit) | Charged::Unfinished(permit), _) => *permit,
+        on_interruption: OnInterruption,
+        compute: impl FnOnce(Permit) -> Result<RunResult, E>,
+    ) -> Result<ReleaseOutcome, E> {
+        let permit = match (self.charge(charge)?, on_interruption) {
+            (ChargeOutcome::AlreadyAnswered(text), _) => return Ok(ReleaseOutcome::Replayed(text)),
+            (ChargeOutcome::Unfinished(_), OnInterruption::Abandon) => return Ok(ReleaseOutcome::Unfinished),
+            (ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit), _) => *permit,
         };
         let accounting = permit.accounting().clone();
         let shown = match (compute(permit)?, &accounting) {
-            (Ended::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
-            (Ended::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
-            (Ended::Released(text) | Ended::Failed(text), Accounting::Unaccounted) => text,
+            (RunResult::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
+            (RunResult::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
+            (RunResult::Released(text) | RunResult::Failed(text), Accounting::Unaccounted) => text,
         };
-        Ok(Answered::Now(shown))
+        Ok(ReleaseOutcome::Fresh(shown))
     }
 
     /// The one way to start a stream: makes the charge, then returns the permit to draw all of its noise.
     ///
-    /// # Panics
-    /// If the charge is for [a single release](Releases::Once).
-    ///
     /// # Errors
-    /// As for [`Ledger::charge`]; also if the same stream was started before.
+    /// As for [`Keeper::charge`]; also if the charge is for [a single release](Releases::Once), or if the same stream was
+    /// started before.
     fn start(&self, charge: &Charge) -> Result<Permit, Self::Error> {
-        assert_eq!(charge.releases, Releases::Stream, "a single release is not started");
+        if charge.releases != Releases::Stream {
+            return Err(Error::invalid("releases", "a charge for a single release does not start a stream").into());
+        }
         match self.charge(charge)? {
-            Charged::Permitted(permit) => Ok(*permit),
-            Charged::Unfinished(_) | Charged::Answered(_) => unreachable!("a stream is charged once, and not kept"),
+            ChargeOutcome::New(permit) => Ok(*permit),
+            ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
+                Err(Error::invalid("request", "this stream was already started; continue from its saved state").into())
+            }
         }
     }
 
@@ -269,5 +277,70 @@ pub trait Ledger {
     ///
     /// # Errors
     /// If there is no such charge of a stream.
-    fn resume(&self, receipt: &Receipt) -> Result<Permit, Self::Error>;
+    fn resume(&self, receipt: &Receipt) -> Result<Permit, Self::Error> {
+        self.permit(receipt)
+    }
+
+    /// Computes something from rows for a stream that was started. A failure is recorded with the stream's charge, as
+    /// [`Ledger::release`] does it, and suspends the dataset; the inner error is the text that was recorded.
+    ///
+    /// # Errors
+    /// As for [`Keeper::fail`].
+    fn compute<T>(
+        &self,
+        accounting: &Accounting,
+        compute: impl FnOnce() -> Result<T, String>,
+    ) -> Result<Result<T, String>, Self::Error> {
+        Ok(match (compute(), accounting) {
+            (Err(failure), Accounting::Charged(receipt)) => Err(self.fail(receipt, &failure)?),
+            (result, _) => result,
+        })
+    }
+}
+
+impl<K: Keeper + ?Sized> Ledger for K {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A keeper that remembers nothing but was asked before, as a careless implementation might say of a stream.
+    struct Careless;
+
+    impl Keeper for Careless {
+        type Error = Error;
+
+        fn charge(&self, _: &Charge) -> Result<ChargeOutcome, Error> {
+            Ok(ChargeOutcome::AlreadyAnswered("12".into()))
+        }
+
+        fn keep(&self, _: &Receipt, release: &str) -> Result<String, Error> {
+            Ok(release.into())
+        }
+
+        fn fail(&self, _: &Receipt, failure: &str) -> Result<String, Error> {
+            Ok(format!("recorded: {failure}"))
+        }
+
+        fn permit(&self, _: &Receipt) -> Result<Permit, Error> {
+            Permit::unaccounted()
+        }
+    }
+
+    /// Both were panics.
+    #[test]
+    fn a_stream_that_cannot_start_is_an_error() {
+        let once = Charge::new("visits", "monday", Guarantee::Pure("1".parse().unwrap()));
+        assert!(Careless.start(&once).unwrap_err().to_string().contains("single release"));
+        assert!(Careless.start(&once.stream()).unwrap_err().to_string().contains("already started"));
+    }
+
+    #[test]
+    fn a_failure_on_the_rows_of_a_stream_is_recorded_with_its_charge() {
+        let receipt = Receipt { dataset: "visits".into(), request: "monday".into(), entry: 3 };
+        let failed = |accounting: Accounting| Careless.compute(&accounting, || Err::<(), _>("no rows".into())).unwrap();
+        assert_eq!(failed(Accounting::Charged(receipt)), Err("recorded: no rows".into()));
+        assert_eq!(failed(Accounting::Unaccounted), Err("no rows".into()));
+        assert_eq!(Careless.compute(&Accounting::Unaccounted, || Ok(3)).unwrap(), Ok(3));
+    }
 }

@@ -13,13 +13,13 @@
 //! let visitors = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
 //!
 //! // Within ±6 of the truth, 95 times in 100.
-//! println!("{} ± {}", visitors.value(), visitors.error().half_width());
+//! println!("{} ± {}", visitors.value(), visitors.error_bar().half_width());
 //! # Ok::<(), reticent::Error>(())
 //! ```
 //!
 //! # Data flow
 //! raw rows → bounded → exact integer statistic → mechanism → [`Release`] (a value, its error bar, its guarantee) or a
-//! refusal. Noise is drawn only with a [`Permit`], which a ledger issues for a durable charge.
+//! refusal. A [`Release`] is made only with a [`Permit`], which a ledger issues for a durable charge.
 //!
 //! | module | holds |
 //! |---|---|
@@ -31,12 +31,13 @@
 //! | [`local`] | what a person's own device sends: randomised answers, tasks, reports, and estimates from many reports |
 //! | [`multiparty`] | what parties send to each other: plans, noise shares, masks, transcripts, views |
 //! | [`release`] | what leaves the engine: [`Release`], [`ErrorBar`], [`Outcome`] |
-//! | [`permit`] | [`Permit`]: no noise without a charge |
+//! | [`permit`] | [`Permit`]: no release without a charge |
 //! | [`ledger`] | the interface to a budget keeper: charges, receipts, the [`Ledger`] trait |
 //! | [`audit`] | evidence: empirical bounds on ε, goodness of fit |
 //! | [`numeric`] | tails, intervals and laws of sums: the numbers behind statements |
 //! | [`exact`] | fractions that are never rounded behind your back |
 //! | [`hexadecimal`] | bytes as text, for hashes and ids |
+//! | [`keys`] | public keys as users write them |
 //! | [`secrets`] | keys, tokens and passwords, masked in text that people see |
 //! | [`text`] | text from outside on a terminal, in JSON and in CSV |
 //! | [`error`] | the one error type, and the classes of errors that exit codes and HTTP statuses follow |
@@ -57,6 +58,7 @@ pub mod continual;
 pub mod error;
 pub mod exact;
 pub mod hexadecimal;
+pub mod keys;
 pub mod ledger;
 pub mod local;
 pub mod mechanism;

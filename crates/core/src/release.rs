@@ -103,7 +103,7 @@ impl<T> Release<T> {
     }
 
     /// How far the noise may have moved it.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn post_processing_keeps_the_guarantee_and_scales_the_error() {
         let half = release(10).map(|value| value as f64 / 2.0, |bar| bar.scaled(-0.5));
-        assert_eq!((*half.value(), half.error().half_width(), half.error().level()), (5.0, 1.5, 0.95));
+        assert_eq!((*half.value(), half.error_bar().half_width(), half.error_bar().level()), (5.0, 1.5, 0.95));
         assert_eq!(half.guarantee(), release(0).guarantee());
     }
 

@@ -94,7 +94,7 @@ fn permit() -> Permit {
 
 /// A range that makes the noise large, too.
 fn stream() -> Stream {
-    Stream::new(0, 1 << 40).unwrap().until(HORIZON).unwrap()
+    Stream::new(0..=(1 << 40)).unwrap().until(HORIZON).unwrap()
 }
 
 #[inline(never)]

@@ -106,7 +106,7 @@ fn frequencies_are_unbiased_and_have_the_variance_they_state() {
 
 #[test]
 fn means_are_unbiased_and_have_the_variance_they_state() {
-    let mechanism = OneBitMean::new(-20, 80, &"1".parse().unwrap()).unwrap();
+    let mechanism = OneBitMean::new(-20..=80, &"1".parse().unwrap()).unwrap();
     let mut entropy = Entropy::seeded(seed("one-bit means"));
     let mut rng = entropy.draw().unwrap();
     // All have the same number: the case in which the stated variance is attained.
@@ -299,7 +299,7 @@ fn the_browsers_device_follows_the_law_that_the_library_states() {
         let law = (0..1 << CHOICES).map(|set| (0..CHOICES).map(|value| bit(set, value)).product()).collect();
         check("unary", choices(), Answer::Choice(1), law);
 
-        let one = OneBitMean::new(-3, 10, &epsilon).unwrap().probability(1).end().to_f64();
+        let one = OneBitMean::new(-3..=10, &epsilon).unwrap().probability(1).end().to_f64();
         let integers = LightDomain::Integers { lower: -3, upper: 10 };
         check("one-bit", integers, Answer::Number(1), vec![1.0 - one, one]);
     }

@@ -13,7 +13,7 @@ use reticent::Permit;
 use reticent::audit::catalogue::{Request, subject};
 use reticent::audit::empirical::TIGHT_FRACTION;
 use reticent::exact::Rational;
-use reticent::multiparty::{Adversary, MaskSeed, Plan, Protocol, Simulation};
+use reticent::multiparty::{Adversary, MaskSeed, Plan, Protocol, Simulation, Sums};
 use reticent::noise::{Entropy, NegativeBinomial};
 
 /// Detects a share that is too small by one part in 20 (2.5 % of the variance of the sum), and far more of the mutants
@@ -26,7 +26,8 @@ const FEWER_SAMPLES: u64 = 100_000;
 const CELLS: usize = 1000;
 
 fn plan(protocol: Protocol, parties: u32, epsilon: &str) -> Plan {
-    Plan::new(protocol, parties, CELLS, 1_000_000, 1, &epsilon.parse().unwrap()).unwrap()
+    Plan::new(protocol, parties, Sums { cells: CELLS, bound: 1_000_000, sensitivity: 1 }, &epsilon.parse().unwrap())
+        .unwrap()
 }
 
 /// One number for each cell of a run.
@@ -98,7 +99,7 @@ fn error_bars_hold_as_often_as_they_say() {
     ] {
         let plan = plan(protocol, parties, epsilon);
         let [counts] = counted(&format!("error bar {protocol} {epsilon}"), &plan, FEWER_SAMPLES, [&released]);
-        let (all, half_width) = (counts.values().sum::<u64>() as f64, plan.error().half_width());
+        let (all, half_width) = (counts.values().sum::<u64>() as f64, plan.error_bar().half_width());
         let outside =
             counts.iter().filter(|(value, _)| value.abs() as f64 > half_width).map(|(_, n)| *n as f64).sum::<f64>();
         // Five standard errors; one step of a law of scale 33 is 0.15 % of 5 %.

@@ -93,7 +93,7 @@ fn forks_in_the_middle_of_another_threads_draws_are_noticed() {
         })
     };
     let mut of_children = Vec::new();
-    // In a child, a lock that the other thread held is held for ever: how many find it free is up to the scheduler.
+    // In a child, a lock that the other thread held is held forever: how many find it free is up to the scheduler.
     while of_children.len() < CHILDREN {
         let [drawn, word] = told_by_child(fork, || {
             entropy.try_lock().map_or([0, 0], |mut entropy| [1, entropy.draw().unwrap().next_u64()])

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_waited_for_but_not_for_ever() {
+    fn a_turn_is_waited_for_but_not_forever() {
         const BRIEF: Duration = Duration::from_millis(20);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("turn");

@@ -1,7 +1,7 @@
 //! Files that are on disk when a call returns, and intact after a crash.
 //!
-//! The storage layer shared by ledgers, streams, collectors, token stores and client devices. It knows nothing about
-//! what it stores.
+//! The storage layer shared by ledgers, streams, collectors, aggregators, token stores and client devices. It knows
+//! nothing about what it stores.
 //!
 //! ```
 //! use reticent_durable::replace;
@@ -17,7 +17,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@replace`] | small files that are replaced as a whole |
-//! | [`database`] | [`Database`]: an SQLite file whose commits are durable |
+//! | [`opening`] | [`Opening`]: opens an SQLite file so that its commits are durable |
+//! | [`database`] | [`Database`]: such a file, which is reopened after a failure |
 //! | [`files`] | [`Files`]: file operations other than SQLite's own; tests substitute failing disks |
 //! | [`file_id`] | [`FileId`]: the identity of the file at a path |
 //!
@@ -27,9 +28,11 @@
 pub mod database;
 pub mod file_id;
 pub mod files;
+pub mod opening;
 pub mod replace;
 
-pub use database::{Access, Database, Failure, Form, FromFailure};
+pub use database::{Access, Database, FromFailure};
 pub use file_id::FileId;
 pub use files::{Files, SystemFiles};
+pub use opening::{Failure, Form, Journal, Opening};
 pub use replace::{beside, private, replace, sync_directory};

@@ -75,7 +75,7 @@ fn map() -> Option<&'static AtomicU64> {
         return None;
     }
     // SAFETY: the start of a page is aligned for every type, its zeros are an `AtomicU64`, it can be read and written, and it
-    // stays mapped for ever.
+    // stays mapped forever.
     #[allow(unsafe_code, reason = "refers to a word in the mapping")]
     unsafe {
         page.cast::<AtomicU64>().as_ref()

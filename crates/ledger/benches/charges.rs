@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, Charged, Ledger};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms, fresh_id};
 use serde_json::json;
@@ -130,8 +130,10 @@ fn charge(ledger: &DurableLedger) -> Outcome<u64> {
             .description("SELECT region, COUNT(*) FROM people GROUP BY region")
             .unit("user_id", Adjacency::AddRemove);
         match ledger.charge(&charge)? {
-            Charged::Permitted(_) => count += 1,
-            Charged::Unfinished(_) | Charged::Answered(_) => return Err("a new request was answered before".into()),
+            ChargeOutcome::New(_) => count += 1,
+            ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
+                return Err("a new request was answered before".into());
+            }
         }
     }
     Ok(count)

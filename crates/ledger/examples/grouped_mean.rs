@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger};
+use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
 use reticent::mechanism::{Batch, Part};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::statistic::{Bounds, Contribution, Ends, Grid, Rows};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
+use reticent_ledger::{Dataset, DurableLedger, Location};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // 800 made-up people.
@@ -18,9 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let place = std::env::temp_dir().join(format!("grouped-mean-{}.sqlite", std::process::id()));
     let ledger = DurableLedger::create(&Location::File(place.clone()))?;
-    let budget = Budget::Limit(Guarantee::Pure("1".parse()?));
-    let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
-    ledger.register(&Dataset { name: "staff".into(), budget, terms: Some(terms) })?;
+    let limit = Guarantee::Pure("1".parse()?);
+    ledger.register(&Dataset::limited("staff".into(), limit, "row".into(), Some(Adjacency::AddRemove), false)?)?;
 
     // A person works in one department, so all groups together cost as much as one of them.
     let guarantee = Guarantee::Pure("0.6".parse()?);
@@ -33,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let charge = Charge::new("staff", request, guarantee.clone())
             .caller("ada")
             .description("mean salary by department, salaries clamped to 0..200000");
-        let answered = ledger.release(&charge, Interrupted::IsComputed, |mut permit| -> Result<_, Box<dyn Error>> {
+        let answered = ledger.release(&charge, OnInterruption::Recompute, |mut permit| -> Result<_, Box<dyn Error>> {
             let of = |wanted| salaries.iter().filter(move |(name, _)| *name == wanted).map(|&(_, salary)| Some(salary));
             let exact = departments.map(|department| Ends::of(&grid, of(department)));
             let numbers = exact.iter().flat_map(|ends| [ends.above_lower, ends.below_upper]).collect();
@@ -44,12 +43,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let half_width = ends.mean_half_width(&grid, half_width);
                 lines += &format!("  {department}: {:.0} ± {half_width:.0}\n", ends.mean(&grid));
             }
-            Ok(Ended::Released(lines))
+            Ok(RunResult::Released(lines))
         });
         match answered {
-            Ok(Answered::Now(text)) => print!("{request}, charged now:\n{text}"),
-            Ok(Answered::Before(text)) => print!("{request}, answered before, free of charge:\n{text}"),
-            Ok(Answered::Never) => println!("{request}: interrupted"),
+            Ok(ReleaseOutcome::Fresh(text)) => print!("{request}, charged now:\n{text}"),
+            Ok(ReleaseOutcome::Replayed(text)) => print!("{request}, answered before, free of charge:\n{text}"),
+            Ok(ReleaseOutcome::Unfinished) => println!("{request}: interrupted"),
             Err(error) => println!("{request}: {error}"),
         }
     }

@@ -3,22 +3,22 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent::ledger::{Accounting, Answered, Charge, Ended, Interrupted, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, Receipt, ReleaseOutcome, Releases, RunResult};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::{Permit, message};
 
 use crate::budget::Budget;
-use crate::claims::{Subject, Use, dataset_of_file};
+use crate::claims::{ChargedDataset, Use, dataset_of_file};
 use crate::durable::{DurableLedger, fresh_id};
 use crate::entry::{Dataset, Terms};
 use crate::error::{Error, Result};
-use crate::files::Owner;
+use crate::files::{Owner, shared};
 use crate::notice::Notice;
 use crate::place::Place;
 
 /// What the user says about accounting.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct AccountingSettings {
     /// The ledger: a file, or `postgres://…`; see [`Place::new`] for the default.
     pub ledger: Option<String>,
     /// The dataset; by default that of the file.
@@ -48,13 +48,13 @@ pub struct Request {
 ///
 /// # Example
 /// ```
-/// use reticent_ledger::accounting::{Payer, Request, Settings};
-/// use reticent::ledger::Ended;
+/// use reticent_ledger::accounting::{AccountingSettings, Payer, Request};
+/// use reticent::ledger::RunResult;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let file = folder.path().join("people.csv");
 /// # std::fs::write(&file, "age\n34\n").unwrap();
 ///
-/// let settings = Settings { no_ledger: true, ..Settings::default() };
+/// let settings = AccountingSettings { no_ledger: true, ..AccountingSettings::default() };
 /// let payer = Payer::new(&settings, Some(&file), |notice| eprintln!("{notice}"))?;
 /// let request = Request {
 ///     description: "a count of people.csv".into(),
@@ -62,7 +62,7 @@ pub struct Request {
 ///     adjacency: "add-remove".parse()?,
 ///     guarantee: reticent::privacy::Guarantee::Pure("1".parse()?),
 /// };
-/// let text = payer.release(request, |permit| Ended::Released("draw noise with the permit".into()))?;
+/// let text = payer.release(request, |permit| RunResult::Released("draw noise with the permit".into()))?;
 /// # assert!(text.starts_with("draw"));
 /// # Ok::<(), reticent_ledger::Error>(())
 /// ```
@@ -71,21 +71,21 @@ pub enum Payer {
     /// A ledger.
     Charged(Box<Session>),
     /// Nothing, at the user's request.
-    Unaccounted(Tell),
+    Unaccounted(NoticeHandler),
 }
 
 /// What hears of charges, and of what was not charged.
-pub type Tell = fn(&Notice);
+pub type NoticeHandler = fn(&Notice);
 
 /// An open ledger and the dataset to charge.
 #[derive(Debug)]
 pub struct Session {
     ledger: DurableLedger,
     place: Place,
-    subject: Subject,
+    subject: ChargedDataset,
     /// The id that the user gave.
     request: Option<String>,
-    tell: Tell,
+    tell: NoticeHandler,
 }
 
 impl Payer {
@@ -94,10 +94,10 @@ impl Payer {
     /// # Errors
     /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
     /// the dataset has a budget; if the file has a budget under another path.
-    pub fn new(settings: &Settings, file: Option<&Path>, tell: Tell) -> Result<Self> {
-        let subject = Subject::new(settings.dataset.as_deref(), file).map_err(|error| match error {
+    pub fn new(settings: &AccountingSettings, file: Option<&Path>, tell: NoticeHandler) -> Result<Self> {
+        let subject = ChargedDataset::new(settings.dataset.as_deref(), file).map_err(|error| match error {
             Error::FileName(file) => {
-                Error::Request(message!("{file} has no name in Unicode; name the dataset with ", ["dataset"]))
+                Error::Request(message!("the path {file} is not valid Unicode; name the dataset with ", ["dataset"]))
             }
             error => error,
         })?;
@@ -159,7 +159,7 @@ impl Payer {
     pub fn remembered(&self) -> Result<Option<String>> {
         let Self::Charged(session) = self else { return Ok(None) };
         let Some(request) = &session.request else { return Ok(None) };
-        Ok(session.ledger.request(session.subject.name(), request)?.map(|charge| charge.description))
+        Ok(session.ledger.request(session.subject.name(), request)?.map(|(charge, _)| charge.description))
     }
 
     /// Gives the dataset a limit, unless it has that limit already.
@@ -199,8 +199,8 @@ impl Payer {
     ///
     /// # Errors
     /// If the budget is exhausted, the ledger fails, or the request was charged before and has no outcome.
-    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> Ended) -> Result<String> {
-        self.release_unless(Interrupted::StaysOpen, asked, |permit| Ok(compute(permit)))
+    pub fn release(&self, asked: Request, compute: impl FnOnce(Permit) -> RunResult) -> Result<String> {
+        self.release_with(OnInterruption::Abandon, asked, |permit| Ok(compute(permit)))
     }
 
     /// [`Payer::release`] for a computation that cannot fail because of the rows: if it was interrupted, it is run again
@@ -213,19 +213,19 @@ impl Payer {
         asked: Request,
         compute: impl FnOnce(Permit) -> Result<String, E>,
     ) -> Result<String, E> {
-        self.release_unless(Interrupted::IsComputed, asked, |permit| compute(permit).map(Ended::Released))
+        self.release_with(OnInterruption::Recompute, asked, |permit| compute(permit).map(RunResult::Released))
     }
 
-    fn release_unless<E: From<Error>>(
+    fn release_with<E: From<Error>>(
         &self,
-        interrupted: Interrupted,
+        on_interruption: OnInterruption,
         asked: Request,
-        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+        compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<String, E> {
         match self {
-            Self::Charged(session) => session.release(interrupted, asked, compute),
+            Self::Charged(session) => session.release(on_interruption, asked, compute),
             Self::Unaccounted(tell) => {
-                let (Ended::Released(text) | Ended::Failed(text)) = compute(unaccounted(*tell)?)?;
+                let (RunResult::Released(text) | RunResult::Failed(text)) = compute(unaccounted(*tell)?)?;
                 Ok(text)
             }
         }
@@ -243,15 +243,15 @@ impl Payer {
 impl Session {
     fn release<E: From<Error>>(
         &self,
-        interrupted: Interrupted,
+        on_interruption: OnInterruption,
         asked: Request,
-        compute: impl FnOnce(Permit) -> Result<Ended, E>,
+        compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<String, E> {
         let charge = self.prepare(asked, Releases::Once)?;
-        let unfinished =
-            interrupted == Interrupted::IsComputed && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
+        let unfinished = on_interruption == OnInterruption::Recompute
+            && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
         let mut suspended = None;
-        let computed = |permit: Permit| -> Result<Ended, E> {
+        let computed = |permit: Permit| -> Result<RunResult, E> {
             let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
             if unfinished {
                 (self.tell)(&Notice::Unfinished { request: charge.request.clone() });
@@ -259,23 +259,20 @@ impl Session {
                 self.tell(&receipt, "charged");
             }
             let ended = compute(permit)?;
-            suspended = matches!(ended, Ended::Failed(_)).then_some(receipt);
+            suspended = matches!(ended, RunResult::Failed(_)).then_some(receipt);
             Ok(ended)
         };
-        let answered = self.ledger.release(&charge, interrupted, computed)?;
+        let answered = self.ledger.release(&charge, on_interruption, computed)?;
         if let Some(Receipt { dataset, entry, .. }) = suspended {
             (self.tell)(&Notice::Suspended { dataset, entry });
         }
         match answered {
-            Answered::Now(text) => Ok(text),
-            Answered::Before(text) => {
+            ReleaseOutcome::Fresh(text) => Ok(text),
+            ReleaseOutcome::Replayed(text) => {
                 (self.tell)(&Notice::AnsweredBefore { request: charge.request });
                 Ok(text)
             }
-            Answered::Never => {
-                (self.tell)(&Notice::Unfinished { request: charge.request });
-                Err(Error::Unfinished.into())
-            }
+            ReleaseOutcome::Unfinished => Err(Error::Unfinished.into()),
         }
     }
 
@@ -302,25 +299,30 @@ impl Session {
     }
 }
 
-fn unaccounted(tell: Tell) -> Result<Permit> {
+fn unaccounted(tell: NoticeHandler) -> Result<Permit> {
     tell(&Notice::Unaccounted);
     Ok(Permit::unaccounted()?)
 }
 
 /// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
 /// would be charged if none were named.
-fn refuse_other_budgets(ledger: &DurableLedger, subject: &Subject, files: &[PathBuf], own: Option<&str>) -> Result<()> {
+fn refuse_other_budgets(
+    ledger: &DurableLedger,
+    subject: &ChargedDataset,
+    files: &[PathBuf],
+    own: Option<&str>,
+) -> Result<()> {
     let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
     Err(Error::Request(match own == Some(name) {
         true => message!(
-            "{name} has a budget of {budget} in this ledger, and what is released about it is charged to it; leave ",
+            "{name} has its own budget ({budget}) in this ledger; leave ",
             ["dataset"],
-            " out (a saved counter of other data cannot go on with it)"
+            " out so that it is charged (a saved counter of other data cannot be resumed with this file)"
         ),
         false => format!(
-            "{name} has a budget of {budget} in this ledger, and this would be charged to {dataset} alone; ask about {name} by itself, \
-             under its own name"
+            "{name} has a budget of {budget} in this ledger, but this would be charged to {dataset}; query {name} separately, \
+             under its own dataset"
         )
         .into(),
     }))
@@ -333,12 +335,21 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     Ok(place.open_to_read()?.map(|ledger| (ledger, place)))
 }
 
-/// Refuses public files that hold rows of a dataset: rows that were ever protected are not published. Call it before
-/// reading them. Checks the user's own ledger as well as the named one.
+/// Refuses public files that hold rows of a dataset: rows that are `private` in this request, or were ever protected,
+/// are not published. Call it before reading them. Checks the user's own ledger as well as the named one.
 ///
 /// # Errors
 /// If a file holds such rows.
-pub fn refuse_public(ledger: Option<&str>, files: &[PathBuf]) -> Result<()> {
+pub fn check_public(ledger: Option<&str>, files: &[PathBuf], private: &[PathBuf]) -> Result<()> {
+    if let Some(file) = shared(files, private) {
+        let file = file.display();
+        return Err(Error::Request(message!(
+            "{file} is private in this request, so it cannot be public as well; leave it out of ",
+            ["keys"],
+            " and ",
+            ["public-table"]
+        )));
+    }
     if let Some(name) = ledger {
         let place = Place::new(Some(name))?;
         // If it is missing, charging it will say so.
@@ -358,7 +369,7 @@ fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, files: &
     let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
     let why = match budget {
         Budget::Limit(_) => format!("has a budget of {budget}"),
-        Budget::Unlimited => "was asked about as a private table before".into(),
+        Budget::Unlimited => "was queried as a private table before".into(),
     };
     Err(Error::Request(message!(
         "{file} is given as public, but {name}, which it belongs to, {why} in the ledger {location}; give it as ",
@@ -389,7 +400,7 @@ pub fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
 
 fn must_be_charged(dataset: &str, budget: &Budget, Place { location, .. }: &Place) -> Error {
     Error::Request(message!(
-        "{dataset} has a budget of {budget} in the ledger {location}, and everything about it is charged; leave ",
+        "{dataset} has a budget of {budget} in the ledger {location}, so every release must be charged; leave ",
         ["no-ledger"],
         " out"
     ))

@@ -116,7 +116,7 @@ impl Anchor {
 
     pub(crate) fn missing(&self) -> Error {
         let path = self.path.display();
-        Error::NotAnchored(format!("there is no anchor {path}; `reticent ledger verify --anchor {path}` makes one"))
+        Error::NotAnchored(format!("there is no anchor {path}; `reticent ledger verify --anchor {path}` creates one"))
     }
 
     fn other_ledger(&self) -> Error {

@@ -13,7 +13,7 @@ const STANDARD_INPUT: &str = "standard input";
 
 /// The dataset that a request is charged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum ChargedDataset {
     /// A dataset that the user named.
     Named(String),
     /// A file, by its full path.
@@ -22,7 +22,7 @@ pub enum Subject {
     Nameless,
 }
 
-impl Subject {
+impl ChargedDataset {
     /// The dataset that the user named, or else the file's, or else the one of all unnamed streams.
     ///
     /// # Errors
@@ -30,10 +30,10 @@ impl Subject {
     ///
     /// # Example
     /// ```
-    /// use reticent_ledger::Subject;
+    /// use reticent_ledger::ChargedDataset;
     ///
-    /// assert_eq!(Subject::new(Some("people"), None)?.name(), "people");
-    /// assert!(Subject::new(None, None)?.is_nameless());
+    /// assert_eq!(ChargedDataset::new(Some("people"), None)?.name(), "people");
+    /// assert!(ChargedDataset::new(None, None)?.is_nameless());
     /// # Ok::<(), reticent_ledger::Error>(())
     /// ```
     pub fn new(named: Option<&str>, file: Option<&Path>) -> Result<Self> {
@@ -130,7 +130,7 @@ mod tests {
     use reticent::error::Explained;
     use std::fs;
 
-    use reticent::ledger::{Charge, Ledger, Releases};
+    use reticent::ledger::{Charge, Keeper, Releases};
     use reticent::privacy::{Adjacency, Guarantee};
 
     use super::*;
@@ -218,11 +218,11 @@ mod tests {
     fn a_file_is_charged_under_its_full_path_unless_it_is_named() {
         let place = Place::new();
         std::os::unix::fs::symlink(place.path("new.csv"), place.path("soft.csv")).unwrap();
-        let subject = |named, file: &str| Subject::new(named, Some(&place.path(file)));
-        assert_eq!(subject(None, "soft.csv").unwrap(), Subject::File(place.name("new.csv")));
+        let subject = |named, file: &str| ChargedDataset::new(named, Some(&place.path(file)));
+        assert_eq!(subject(None, "soft.csv").unwrap(), ChargedDataset::File(place.name("new.csv")));
         assert_eq!(subject(Some("people"), "soft.csv").unwrap().name(), "people");
         let missing = subject(None, "nowhere.csv").unwrap_err();
         assert!(matches!(missing, Error::File { .. }) && missing.is_usage(), "{missing}");
-        assert_eq!(Subject::new(None, None).unwrap().name(), STANDARD_INPUT);
+        assert_eq!(ChargedDataset::new(None, None).unwrap().name(), STANDARD_INPUT);
     }
 }

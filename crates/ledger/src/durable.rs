@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reticent::Permit;
 use reticent::error::{Class, Explained};
-use reticent::ledger::{Charge, Charged, Ledger, Receipt};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
 use reticent::noise::Entropy;
 use reticent::secrets::holds_a_key;
 
@@ -50,33 +50,7 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 /// is checked before the total is used.
 ///
 /// # Example
-/// ```
-/// use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger};
-/// use reticent::mechanism::Laplace;
-/// use reticent::privacy::{Adjacency, Epsilon, Guarantee};
-/// use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms};
-///
-/// # let folder = tempfile::tempdir()?;
-/// let place = Location::File(folder.path().join("ledger.sqlite"));
-/// let ledger = DurableLedger::create(&place)?;
-/// let budget = Budget::Limit(Guarantee::Pure("1".parse()?));
-/// let terms = Terms { unit: "row".into(), adjacency: Adjacency::AddRemove };
-/// ledger.register(&Dataset { name: "people".into(), budget, terms: Some(terms) })?;
-///
-/// let epsilon: Epsilon = "0.6".parse()?;
-/// let charge = Charge::new("people", "monday", Guarantee::Pure(epsilon.clone())).caller("ada").description("headcount");
-/// let count = |mut permit| -> Result<Ended, Box<dyn std::error::Error>> {
-///     let count = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
-///     Ok(Ended::Released(count.value().to_string()))
-/// };
-/// let Answered::Now(shown) = ledger.release(&charge, Interrupted::IsComputed, count)? else { panic!("asked before") };
-///
-/// // Repeating the request costs nothing and returns the same release; a second charge of this size does not fit.
-/// assert_eq!(ledger.release(&charge, Interrupted::IsComputed, count)?, Answered::Before(shown));
-/// let other = Charge { request: "tuesday".into(), ..charge };
-/// assert!(ledger.release(&other, Interrupted::IsComputed, count).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// See the [crate](crate).
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
@@ -257,18 +231,18 @@ impl DurableLedger {
         Ok(account)
     }
 
-    /// The charge of a request; `None` if it was not charged.
+    /// The charge of a request and its receipt; `None` if it was not charged. Nothing is charged.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.
-    pub fn request(&self, dataset: &str, request: &str) -> Result<Option<Charge>> {
+    pub fn request(&self, dataset: &str, request: &str) -> Result<Option<(Charge, Receipt)>> {
         let mut charged = None;
         self.group.storage().read(&mut |pages| {
-            charged = match pages.charge(dataset, request)?.map(|row| row.open()).transpose()?.map(|entry| entry.event)
-            {
-                Some(Event::Charged { charge, .. }) => Some(*charge),
-                _ => None,
-            };
+            let Some(row) = pages.charge(dataset, request)? else { return Ok(()) };
+            if let Event::Charged { charge, .. } = row.open()?.event {
+                let receipt = Receipt { dataset: dataset.into(), request: request.into(), entry: row.number };
+                charged = Some((*charge, receipt));
+            }
             Ok(())
         })?;
         Ok(charged)
@@ -481,24 +455,24 @@ impl DurableLedger {
     }
 }
 
-impl Ledger for DurableLedger {
+impl Keeper for DurableLedger {
     type Error = Error;
 
-    fn charge(&self, charge: &Charge) -> Result<Charged> {
+    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome> {
         check(charge)?;
         // Before the charge, so that nothing is spent on a machine without randomness.
         let entropy = Entropy::from_os()?;
         let guarantee = charge.guarantee.clone();
         let (charge, known) = (charge.clone(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rules::charge(pages, &known, &charge))? {
-            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| Charged::Answered(text)),
+            Done::Released(text, head) => self.hold(head.as_ref()).map(|()| ChargeOutcome::AlreadyAnswered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;
-                Ok(Charged::Permitted(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
+                Ok(ChargeOutcome::New(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
             Done::Unfinished(receipt, head) => {
                 self.hold(head.as_ref())?;
-                Ok(Charged::Unfinished(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
+                Ok(ChargeOutcome::Unfinished(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
             Done::Registered(..) | Done::Reopened(..) => unreachable!("something was charged"),
         }
@@ -512,7 +486,7 @@ impl Ledger for DurableLedger {
         self.end(receipt, failure, rules::fail)
     }
 
-    fn resume(&self, receipt: &Receipt) -> Result<Permit> {
+    fn permit(&self, receipt: &Receipt) -> Result<Permit> {
         let entropy = Entropy::from_os()?;
         let known = self.noted(self.known_before_writing())?;
         let mut head = None;

@@ -50,7 +50,7 @@ pub enum Error {
 
     /// The charge's unit differs from the dataset's.
     #[error(
-        "the budget of {dataset} protects the unit {registered}, but this protects {asked}; the two cannot be added up"
+        "the budget of {dataset} is for the privacy unit {registered}, but this release is for {asked}; the two cannot be composed"
     )]
     OtherUnit {
         /// The dataset.
@@ -63,7 +63,7 @@ pub enum Error {
 
     /// The charge's adjacency differs from the dataset's.
     #[error(
-        "the budget of {dataset} holds under adjacency {registered}, but this holds under {asked}; the two cannot be added up"
+        "the budget of {dataset} is for the adjacency {registered}, but this release is for {asked}; the two cannot be composed"
     )]
     OtherAdjacency {
         /// The dataset.
@@ -100,7 +100,9 @@ pub enum Error {
     },
 
     /// The request id was used for a different request.
-    #[error("request {request} of {dataset} was a different one (entry {entry}); a new request needs a new id")]
+    #[error(
+        "request id {request} of {dataset} was already used for a different request (entry {entry}); a new request needs a new id"
+    )]
     OtherRequest {
         /// The dataset.
         dataset: String,
@@ -133,6 +135,15 @@ pub enum Error {
         request: String,
         /// The entry given in the receipt.
         entry: u64,
+    },
+
+    /// The ledger does not have a charge that it should have.
+    #[error("the ledger has no charge {request} of {dataset}; was it charged to another ledger?")]
+    NotCharged {
+        /// The dataset.
+        dataset: String,
+        /// The request id.
+        request: String,
     },
 
     /// A name, id or text that cannot be stored.
@@ -172,7 +183,7 @@ pub enum Error {
     FileName(String),
 
     /// There is no ledger at this location.
-    #[error("there is no ledger {0}; `reticent ledger create` makes one")]
+    #[error("there is no ledger {0}; `reticent ledger create` creates one")]
     Missing(String),
 
     /// Not a ledger, or a ledger of a later version.
@@ -184,7 +195,7 @@ pub enum Error {
     Damaged(String),
 
     /// The ledger is older than its anchor, or a different one; or the anchor is missing.
-    #[error("the ledger does not continue the anchor: {0}")]
+    #[error("the ledger does not match its anchor: {0}")]
     NotAnchored(String),
 
     /// The ledger's file, or the log beside it, is no longer the one that was opened. Nothing was charged.
@@ -240,8 +251,10 @@ impl Explained for Error {
             | Self::OtherAdjacency { .. }
             | Self::OtherRequest { .. }
             | Self::StreamStarted { .. } => Class::Conflict,
+            Self::Unfinished => Class::Unfinished,
             Self::OtherCurrency { .. }
             | Self::UnknownReceipt { .. }
+            | Self::NotCharged { .. }
             | Self::Unusable { .. }
             | Self::Request(_)
             | Self::File { .. }
@@ -250,12 +263,9 @@ impl Explained for Error {
             | Self::NotALedger(_) => Class::Request,
             Self::Own(_, error) => error.class(),
             Self::Core(error) => error.class(),
-            Self::Unfinished
-            | Self::Damaged(_)
-            | Self::NotAnchored(_)
-            | Self::Replaced(_)
-            | Self::Older(_)
-            | Self::Storage { .. } => Class::Machine,
+            Self::Damaged(_) | Self::NotAnchored(_) | Self::Replaced(_) | Self::Older(_) | Self::Storage { .. } => {
+                Class::Machine
+            }
         }
     }
 

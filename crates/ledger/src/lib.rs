@@ -4,7 +4,32 @@
 //! charge, which yields a [`Permit`](reticent::Permit). The release is stored, and returned when the same request is
 //! made again.
 //!
-//! See [`DurableLedger`] for an example.
+//! ```
+//! use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
+//! use reticent::mechanism::Laplace;
+//! use reticent::privacy::{Adjacency, Epsilon, Guarantee};
+//! use reticent_ledger::{Dataset, DurableLedger, Location};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let place = Location::File(folder.path().join("ledger.sqlite"));
+//! let ledger = DurableLedger::create(&place)?;
+//! let limit = Guarantee::Pure("1".parse()?);
+//! ledger.register(&Dataset::limited("people".into(), limit, "row".into(), Some(Adjacency::AddRemove), false)?)?;
+//!
+//! let epsilon: Epsilon = "0.6".parse()?;
+//! let charge = Charge::new("people", "monday", Guarantee::Pure(epsilon.clone())).caller("ada").description("headcount");
+//! let count = |mut permit| -> Result<RunResult, Box<dyn std::error::Error>> {
+//!     let count = Laplace::new(1, &epsilon)?.release(1234, &mut permit)?;
+//!     Ok(RunResult::Released(count.value().to_string()))
+//! };
+//! let ReleaseOutcome::Fresh(shown) = ledger.release(&charge, OnInterruption::Recompute, count)? else { panic!("asked before") };
+//!
+//! // Repeating the request costs nothing and returns the same release; a second charge of this size does not fit.
+//! assert_eq!(ledger.release(&charge, OnInterruption::Recompute, count)?, ReleaseOutcome::Replayed(shown));
+//! let other = Charge { request: "tuesday".into(), ..charge };
+//! assert!(ledger.release(&other, OnInterruption::Recompute, count).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | module | holds |
 //! |---|---|
@@ -17,6 +42,7 @@
 //! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
 //! | [`files`] | the datasets that the rows of a file belong to |
 //! | [`history`] | the ledger's history, entry by entry |
+//! | [`keys`] | public keys that a user lists, or names a file of |
 //! | [`component`] | ε, δ and ρ, each with its own limit |
 //! | [`place`] | which ledger to use: a named one, or the user's own |
 //! | [`accounting`] | accounting for a program that releases statistics about files |
@@ -53,6 +79,7 @@ pub mod files;
 mod group;
 pub mod hash;
 pub mod history;
+pub mod keys;
 mod limit;
 pub mod notice;
 pub mod place;
@@ -65,7 +92,7 @@ mod witness;
 pub use account::{Account, Registration};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use claims::{Subject, Use, dataset_of_file};
+pub use claims::{ChargedDataset, Use, dataset_of_file};
 pub use component::Component;
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Terms};

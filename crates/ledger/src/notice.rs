@@ -33,7 +33,7 @@ pub enum Notice {
         /// The request id.
         request: String,
     },
-    /// The request was charged before, without an outcome.
+    /// The request was charged before, without an outcome, and is computed again.
     Unfinished {
         /// The request id.
         request: String,
@@ -57,22 +57,22 @@ impl Notice {
                 message!("{charged} to {dataset}{whose}, entry {entry}; {total}")
             }
             Self::Nameless => {
-                message!("all streams without a name are added up together; name yours with ", ["dataset"])
+                message!("all unnamed streams share one account; name yours with ", ["dataset"])
             }
             Self::Unaccounted => {
-                "warning: not accounted for: no ledger was charged, and nothing adds this up with what was \
-                                  released before"
-                    .into()
+                "warning: no ledger was charged; add this cost to that of earlier releases yourself".into()
             }
             Self::AnsweredBefore { request } => {
-                message!("request {request} was answered before: nothing is charged, and the same is printed")
+                message!("request {request} was answered before: nothing is charged, and the stored answer is printed")
             }
             Self::Unfinished { request } => {
-                message!("request {request} was charged before, and nothing was kept for it: nothing is charged")
+                message!(
+                    "request {request} was charged before but not finished; running it again under the same charge"
+                )
             }
-            Self::Suspended { dataset, entry } => message!(
-                "{dataset} is suspended: see what went wrong with entry {entry}, then `reticent ledger reopen`"
-            ),
+            Self::Suspended { dataset, entry } => {
+                message!("{dataset} is suspended: investigate entry {entry}, then run `reticent ledger reopen`")
+            }
         }
     }
 }

@@ -81,13 +81,12 @@ impl Asked {
     /// apply to `reticent count FILE`.
     pub fn dataset(&self) -> Result<Option<Dataset>> {
         let limit = Guarantee::written(self.epsilon.as_deref(), self.delta.as_deref(), self.rho.as_deref())?;
-        let limit = limit.map(|limit| limit.confirmed(self.allow_large_epsilon)).transpose()?;
         let wrong = |message| Err(Error::Request(message));
         let (name, limit) = match (named(self.name.as_deref(), self.file.as_deref())?, limit) {
             (Some(name), Some(limit)) => (name, limit),
             (Some(name), None) => {
                 return wrong(message!(
-                    "say what {name} may spend: ",
+                    "{name} needs a budget: ",
                     ["epsilon"],
                     " E, ",
                     ["epsilon"],
@@ -99,7 +98,7 @@ impl Asked {
                 ));
             }
             (None, Some(limit)) => {
-                return wrong(message!("say which dataset may spend {limit}: a name, or ", ["file"], " FILE"));
+                return wrong(message!("{limit} of which dataset? Give a name or ", ["file"], " FILE"));
             }
             (None, None) if self.unit.is_some() || self.adjacency.is_some() => {
                 return wrong(message!(
@@ -121,7 +120,7 @@ impl Asked {
         // No default: it cannot be changed later, and a budget for a different unit than the releases' is useless.
         let Some(unit) = self.unit.clone() else {
             return wrong(message!(
-                "say whose privacy the budget of {name} protects: ",
+                "the budget of {name} needs a privacy unit: ",
                 ["unit"],
                 " row or the name of a column for a table; for `reticent count`, ",
                 ["unit"],
@@ -129,7 +128,7 @@ impl Asked {
             ));
         };
         let adjacency = self.adjacency.as_deref().map(str::parse).transpose()?;
-        Dataset::limited(name, limit, unit, adjacency).map(Some)
+        Dataset::limited(name, limit, unit, adjacency, self.allow_large_epsilon).map(Some)
     }
 }
 
@@ -141,13 +140,13 @@ fn check_unit(unit: &str) -> Result<()> {
     if let Some(meant) = meant {
         return Err(Error::Request(message!(["unit"], " is {unit:?}, which no release uses; write {meant:?}")));
     }
-    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") {
+    if unit.trim() != unit || unit == "step" || unit.starts_with("steps") || unit.starts_with("events:") {
         return Err(Error::Request(message!(
             ["unit"],
             " is {unit:?}, which no release uses; for `reticent count` write line (one line per step), event (time steps), '3 \
              lines', '3 events' (",
             ["unit"],
-            " steps:3), or 'step of 1h' (",
+            " events:3), or 'step of 1h' (",
             ["unit"],
             " step ",
             ["step"],
@@ -162,9 +161,16 @@ impl Dataset {
     /// count` for lines, and add-remove for other units.
     ///
     /// # Errors
-    /// If no release protects such a unit.
-    pub fn limited(name: String, limit: Guarantee, unit: String, adjacency: Option<Adjacency>) -> Result<Self> {
+    /// If no release protects such a unit, or if the limit gives almost no protection and is not confirmed.
+    pub fn limited(
+        name: String,
+        limit: Guarantee,
+        unit: String,
+        adjacency: Option<Adjacency>,
+        allow_large_epsilon: bool,
+    ) -> Result<Self> {
         check_unit(&unit)?;
+        let limit = limit.confirmed(allow_large_epsilon)?;
         let adjacency = adjacency.unwrap_or(match unit == "line" || unit.ends_with(" lines") {
             true => Adjacency::Replace,
             false => Adjacency::AddRemove,
@@ -254,6 +260,17 @@ fn resemblance(asked: &str, name: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The library asks, not only the command line.
+    #[test]
+    fn a_limit_that_protects_little_must_be_confirmed() {
+        let limited = |allow| {
+            let limit = Guarantee::Pure("1000".parse().unwrap());
+            Dataset::limited("staff".into(), limit, "row".into(), None, allow)
+        };
+        assert!(limited(false).unwrap_err().to_string().contains("`allow-large-epsilon`"));
+        assert_eq!(limited(true).unwrap().terms.unwrap().adjacency, Adjacency::AddRemove);
+    }
 
     #[test]
     fn names_are_words() {

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use reticent::ledger::{Charged, Ledger};
+use reticent::ledger::{ChargeOutcome, Keeper};
 use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -48,8 +48,8 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     let spent = |dataset| ledger.account(dataset).unwrap().unwrap().spent[0].1.to_string();
     assert_eq!([spent("/tmp/fx/visits.txt"), spent("people")], ["ε = 0.25", "ε = 0.625"]);
     for (request, beginning) in [("monday", "{\"answer\":"), ("tuesday", "\"failed\"")] {
-        let charge = ledger.request("people", request).unwrap().unwrap();
-        let Charged::Answered(text) = ledger.charge(&charge).unwrap() else { panic!("it was answered") };
+        let (charge, _) = ledger.request("people", request).unwrap().unwrap();
+        let ChargeOutcome::AlreadyAnswered(text) = ledger.charge(&charge).unwrap() else { panic!("it was answered") };
         assert!(text.starts_with(beginning), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Charged, Ledger};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::Storage;
@@ -46,11 +46,11 @@ fn charge(ledger: &DurableLedger, request: &str, unit: &str, guarantee: Guarante
         .description("visits a day")
         .unit(unit, Adjacency::AddRemove);
     ledger.charge(&charge).map(|charged| match charged {
-        Charged::Permitted(permit) => match permit.accounting() {
+        ChargeOutcome::New(permit) => match permit.accounting() {
             reticent::ledger::Accounting::Charged(receipt) => receipt.entry,
             reticent::ledger::Accounting::Unaccounted => panic!("it was charged"),
         },
-        Charged::Unfinished(_) | Charged::Answered(_) => panic!("it was charged once"),
+        ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => panic!("it was charged once"),
     })
 }
 

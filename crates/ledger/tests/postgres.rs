@@ -8,7 +8,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{Charged, Ledger};
+use reticent::ledger::{ChargeOutcome, Keeper};
 use reticent_ledger::entry::{Event, Row};
 use reticent_ledger::storage::Storage;
 use reticent_ledger::storage::postgres::Postgres;
@@ -430,8 +430,10 @@ fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
     let ledger = open(&place);
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
-    let charge = ledger.request("people", "monday").unwrap().unwrap();
-    assert!(matches!(ledger.charge(&charge).unwrap(), Charged::Answered(text) if text.starts_with("{\"answer\":")));
+    let (charge, _) = ledger.request("people", "monday").unwrap().unwrap();
+    assert!(
+        matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
+    );
     drop(ledger);
     for version in [1, 3] {
         place.vandalise(&format!("UPDATE format SET version = {version}"));

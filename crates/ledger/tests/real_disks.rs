@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reticent::ledger::Ledger;
+use reticent::ledger::Keeper;
 use reticent_ledger::{DurableLedger, Error, Location};
 
 use support::entries;

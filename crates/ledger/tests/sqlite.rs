@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use reticent::error::Explained;
-use reticent::ledger::Ledger;
+use reticent::ledger::Keeper;
 use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{DurableLedger, Error, Location};
 use rusqlite::Connection;

@@ -52,7 +52,7 @@ impl Reason {
             Self::Replayed => "sent a message from another attempt",
             Self::Malformed => "sent an invalid message",
             Self::Oversized => "sent a message larger than this task allows",
-            Self::Equivocated => "saw or sent different messages than were seen or sent here",
+            Self::Equivocated => "saw or sent messages that differ from ours",
             Self::Withdrew => "withdrew: its ledger refused the charge, or its statistic failed",
         }
     }

@@ -25,7 +25,7 @@ impl Account<'_> {
     ///
     /// # Errors
     /// If a charge would be refused now.
-    pub fn look(&self) -> Result<()> {
+    pub fn check_budget(&self) -> Result<()> {
         let account = self.ledger.account(self.dataset)?;
         let account = account.ok_or_else(|| reticent_ledger::Error::NoSuchDataset(self.dataset.to_owned()))?;
         if let Some(entry) = account.suspended {

@@ -93,7 +93,9 @@ pub enum Error {
     Simulated(String),
 
     /// The numbers of the task are not those of its query: the guarantee would not hold, or the answer would be wrong.
-    #[error("the task says {what} {said}, but its query has {derived}; `reticent party task new` writes the right one")]
+    #[error(
+        "the task states {what} = {said}, but its query requires {derived}; `reticent party task new` writes the right one"
+    )]
     OtherTerms {
         /// Which number, as a sentence has it.
         what: String,
@@ -105,13 +107,13 @@ pub enum Error {
 
     /// The query has other cells in this party's table than in the task.
     #[error(
-        "the query has other cells in this party's table than in the task, because of the types of its columns; write \
+        "on this party's table the query yields different cells than in the task, because column types differ; write \
          CAST(… AS DOUBLE) or CAST(… AS VARCHAR) around those that it computes with"
     )]
     OtherCells,
 
     /// The query reads a table that the configuration does not name.
-    #[error("the query reads a table {table}: say where it is, as in tables = {{ {table} = \"FILE\" }}")]
+    #[error("the query reads a table {table}: set its path, as in tables = {{ {table} = \"FILE\" }}")]
     NoTable {
         /// The table's name in the query.
         table: String,
@@ -128,8 +130,8 @@ pub enum Error {
 
     /// Rows that have a budget of their own were to be charged to another dataset.
     #[error(
-        "{owner} has a budget of {budget} in this ledger, but this would be charged to {dataset} alone; ask about {owner} by itself, \
-         under its own name"
+        "{owner} has a budget of {budget} in this ledger, but this would be charged to {dataset}; query {owner} separately, \
+         under its own dataset"
     )]
     OtherBudget {
         /// The dataset that the rows belong to.

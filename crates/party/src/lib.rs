@@ -59,7 +59,7 @@
 //! | [`transcript`] | all signed messages of an attempt, and their verification |
 //! | [`state`] | which attempts were used |
 //! | `charge` | a party's own ledger |
-//! | [`promise`] | the guarantee in words |
+//! | [`words`] | the guarantee in words |
 //! | [`mod@abort`] | how an attempt ends without a result |
 //! | [`times`] | timeouts |
 //! | [`file`](mod@file) | files written by people |
@@ -92,7 +92,6 @@ pub mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
-pub mod promise;
 #[cfg(feature = "sql")]
 pub mod query;
 pub mod run;
@@ -105,6 +104,7 @@ pub mod transcript;
 pub mod transport;
 #[cfg(feature = "sql")]
 pub mod view;
+pub mod words;
 
 pub use abort::{Abort, Reason};
 pub use config::Config;

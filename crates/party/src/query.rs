@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::hex::Digest;
-use crate::promise::{OWN_ROWS, against};
 use crate::run::Statistic;
 use crate::task::{Draft, DraftCell, Grid, Member, Number, Task};
+use crate::words::{OWN_ROWS, against};
 
 /// Up to this many parties, the ε for every number of colluders fits on one line.
 const EACH_IN_A_LINE: usize = 8;
@@ -62,7 +62,7 @@ const EACH_IN_A_LINE: usize = 8;
 pub struct CheckedTask {
     task: Task,
     plan: Plan,
-    /// Of a table that nobody has.
+    /// Prepared on an empty table.
     query: JointQuery,
 }
 
@@ -101,7 +101,7 @@ impl CheckedTask {
             "parties": task.parties().iter().map(|member| &member.name).collect::<Vec<_>>(),
             "epsilon_by_colluders": losses,
             "covers": OWN_ROWS,
-            "epsilon_of_somebody_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
+            "epsilon_for_unit_at_all_parties": f64::from(plan.parties()) * task.epsilon().to_f64(),
             "transcript": transcript,
         })
     }

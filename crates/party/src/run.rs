@@ -13,7 +13,7 @@ use crate::charge::Account;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
-use crate::session::{Own, Seat, Session};
+use crate::session::{Resources, Seat, Session};
 use crate::state::State;
 use crate::task::Task;
 use crate::times::Times;
@@ -103,7 +103,7 @@ pub fn run(config: &Config, task: &Task, statistic: &mut dyn Statistic) -> Resul
 /// If [`run`] would fail before sending anything.
 pub fn check(config: &Config, task: &Task, statistic: &dyn Statistic) -> Result<()> {
     statistic.check(task)?;
-    with_party(config, task, State::look, |party, _| {
+    with_party(config, task, State::open_to_read, |party, _| {
         party.admit(statistic)?;
         party.state.next(party.task.hash()).map(drop)
     })
@@ -165,7 +165,7 @@ impl Party<'_> {
             }
         }
         let plan = self.task.plan();
-        self.account(&plan).look()?;
+        self.account(&plan).check_budget()?;
         Ok(plan)
     }
 
@@ -206,30 +206,35 @@ impl Party<'_> {
     ) -> Result<Outcome> {
         let plan = self.admit(statistic)?;
         let attempt = self.state.next(self.task.hash())?;
-        self.state.use_up(self.task.hash(), attempt)?;
+        self.state.mark_used(self.task.hash(), attempt)?;
         let transport = transport()?;
         let (task, me, key, times) = (self.task, self.place, self.key, self.times);
         let session = Session::new(Seat { task, plan: &plan, me, key, times }, transport, attempt);
-        let mut house =
-            House { party: self, plan: &plan, statistic, charged: Accounting::Unaccounted, file: PathBuf::new() };
-        let (release, transcript) = session.run(&mut house)?;
-        Ok(Outcome { release, transcript, file: house.file })
+        let mut resources = PartyResources {
+            party: self,
+            plan: &plan,
+            statistic,
+            charged: Accounting::Unaccounted,
+            file: PathBuf::new(),
+        };
+        let (release, transcript) = session.run(&mut resources)?;
+        Ok(Outcome { release, transcript, file: resources.file })
     }
 }
 
 /// What belongs to one party.
-struct House<'house> {
-    party: &'house Party<'house>,
-    plan: &'house Plan,
-    statistic: &'house mut dyn Statistic,
+struct PartyResources<'party> {
+    party: &'party Party<'party>,
+    plan: &'party Plan,
+    statistic: &'party mut dyn Statistic,
     /// The ledger entry of the attempt.
     charged: Accounting,
     file: PathBuf,
 }
 
-impl Own for House<'_> {
-    fn use_up(&mut self, attempt: u32) -> Result<()> {
-        self.party.state.use_up(self.party.task.hash(), attempt)
+impl Resources for PartyResources<'_> {
+    fn mark_used(&mut self, attempt: u32) -> Result<()> {
+        self.party.state.mark_used(self.party.task.hash(), attempt)
     }
 
     fn charge(&mut self, attempt: u32) -> Result<Permit> {
@@ -239,14 +244,8 @@ impl Own for House<'_> {
     }
 
     fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>> {
-        let failure = match self.statistic.exact(self.party.task, secret) {
-            Ok(statistic) => return Ok(statistic),
-            Err(failure) => failure,
-        };
-        if let Accounting::Charged(receipt) = &self.charged {
-            self.party.ledger.fail(receipt, &failure)?;
-        }
-        Err(Error::Statistic(failure))
+        let exact = || self.statistic.exact(self.party.task, secret);
+        self.party.ledger.compute(&self.charged, exact)?.map_err(Error::Statistic)
     }
 
     fn keep(&mut self, transcript: &Transcript) -> Result<()> {

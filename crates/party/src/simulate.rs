@@ -9,7 +9,7 @@ use reticent::{Permit, Release};
 use crate::error::{Error, Result};
 use crate::keys::PrivateKey;
 use crate::run::Statistic;
-use crate::session::{Own, Seat, Session};
+use crate::session::{Resources, Seat, Session};
 use crate::task::{Member, Task};
 use crate::times::Times;
 use crate::transcript::Transcript;
@@ -73,8 +73,8 @@ struct Rehearsal<'task, S> {
     statistic: S,
 }
 
-impl<S: Statistic> Own for Rehearsal<'_, S> {
-    fn use_up(&mut self, _: u32) -> Result<()> {
+impl<S: Statistic> Resources for Rehearsal<'_, S> {
+    fn mark_used(&mut self, _: u32) -> Result<()> {
         Ok(())
     }
 

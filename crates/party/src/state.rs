@@ -58,7 +58,7 @@ impl State {
     ///
     /// # Errors
     /// As [`State::open`].
-    pub fn look(directory: &Path) -> Result<Self> {
+    pub fn open_to_read(directory: &Path) -> Result<Self> {
         match fs::exists(directory) {
             Ok(false) => Ok(Self { directory: directory.to_owned(), _lock: None }),
             _ => Self::open(directory),
@@ -86,7 +86,7 @@ impl State {
     ///
     /// # Errors
     /// If this or a later one was already used, or the file cannot be written.
-    pub fn use_up(&self, task: Digest, attempt: u32) -> Result<()> {
+    pub fn mark_used(&self, task: Digest, attempt: u32) -> Result<()> {
         let next = self.next(task)?;
         if attempt < next || attempt > MOST_ATTEMPTS {
             let allowed = format!("from {next} to {MOST_ATTEMPTS}: an attempt is never used twice");
@@ -118,11 +118,11 @@ mod tests {
         let (task, other) = (Hex([1; 32]), Hex([2; 32]));
         let state = State::open(&folder.path().join("state")).unwrap();
         assert_eq!(state.next(task).unwrap(), 1);
-        state.use_up(task, 1).unwrap();
-        assert!(state.use_up(task, 1).is_err());
-        state.use_up(task, 5).unwrap();
-        assert!(state.use_up(task, 3).is_err());
-        assert!(state.use_up(task, MOST_ATTEMPTS + 1).is_err());
+        state.mark_used(task, 1).unwrap();
+        assert!(state.mark_used(task, 1).is_err());
+        state.mark_used(task, 5).unwrap();
+        assert!(state.mark_used(task, 3).is_err());
+        assert!(state.mark_used(task, MOST_ATTEMPTS + 1).is_err());
         assert_eq!((state.next(task).unwrap(), state.next(other).unwrap()), (6, 1));
         drop(state);
         assert_eq!(State::open(&folder.path().join("state")).unwrap().next(task).unwrap(), 6);
@@ -136,7 +136,7 @@ mod tests {
         let task = Hex([1; 32]);
         for damage in ["", "{\"version\":1}", "{\"version\":2,\"next\":1}", "{\"version\":1,\"next\":0}"] {
             fs::write(state.file(task), damage).unwrap();
-            assert!(state.next(task).is_err() && state.use_up(task, 9).is_err(), "{damage}");
+            assert!(state.next(task).is_err() && state.mark_used(task, 9).is_err(), "{damage}");
         }
     }
 }

@@ -38,7 +38,7 @@ fn attempts_of_version_1_are_remembered() {
     fs::copy(fixture("attempts-1.json"), folder.path().join(format!("attempts-{hash}.json"))).unwrap();
     let state = State::open(folder.path()).unwrap();
     assert_eq!(state.next(hash).unwrap(), 2);
-    assert!(state.use_up(hash, 1).is_err() && state.use_up(hash, 2).is_ok());
+    assert!(state.mark_used(hash, 1).is_err() && state.mark_used(hash, 2).is_ok());
 }
 
 #[cfg(unix)]

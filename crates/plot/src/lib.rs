@@ -25,6 +25,7 @@
 //! | `axis`, `ticks`, `label` | from values to positions and labels |
 //! | `thin` | reduces many points to few: the smallest and the largest in each column |
 //! | `layout` | positions of everything |
+//! | `text` | the widths of texts |
 //! | `draw` | lines, bands, bars, dots and text, by `plotters` |
 //! | `colour` | colours that people with any colour vision can distinguish |
 

@@ -105,7 +105,7 @@ async function select(name) {
   // First, since it shows new releases and reconnects even if something below fails.
   follow(name, following.signal);
   const stream = await read(`/v1/streams/${name}`);
-  $("stream-promise").textContent = `${stream.guarantee}; ${stream.promise}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
+  $("stream-guarantee").textContent = `${stream.guarantee}; ${stream.guarantee_in_words}; ± is ${stream.half_widths}; steps of ${stream.definition.step}`;
   await showReleases(name);
 }
 
@@ -263,8 +263,8 @@ async function showTables() {
 function question(dryRun) {
   const form = $("ask").elements;
   const asked = { sql: form.sql.value, dry_run: dryRun };
-  for (const [field, name] of [["epsilon", "epsilon"], ["delta", "delta"], ["request", "request_id"]]) {
-    if (form[field].value.trim()) asked[name] = form[field].value.trim();
+  for (const name of ["epsilon", "delta", "request_id"]) {
+    if (form[name].value.trim()) asked[name] = form[name].value.trim();
   }
   for (const name of ["max_rows", "max_groups"]) {
     if (form[name].value.trim()) asked[name] = Number(form[name].value);
@@ -278,10 +278,12 @@ function cell(value) {
   if (typeof value !== "object") return String(value);
   if (Array.isArray(value)) return value.map(cell).join(" ");
   if (value.refused) return "refused";
-  const width = value.half_width ?? value.half_width_in_ranks;
   const shownValue = typeof value.value === "number" ? rounded(value.value) : cell(value.value);
-  if (width === undefined) return `${shownValue} (exact)`;
-  return `${shownValue} ± ${rounded(width)}${value.half_width === undefined ? " ranks" : ""}`;
+  // Null is an unbounded error bar: nothing is known of the value.
+  const width = (half) => (half === null ? "∞" : rounded(half));
+  if ("half_width" in value) return `${shownValue} ± ${width(value.half_width)}`;
+  if ("half_width_in_ranks" in value) return `${shownValue} ± ${width(value.half_width_in_ranks)} ranks`;
+  return `${shownValue} (exact)`;
 }
 
 async function answer(dryRun) {
@@ -293,7 +295,7 @@ async function answer(dryRun) {
     problem(form, null);
     if (dryRun) {
       $("answer-words").textContent = `Nothing was charged. This would charge ${given.dry_run.guarantee} to ${given.dataset}. ${given.words}`;
-      const rows = given.dry_run.split.map((share) => [share.what, share.cost, share.noise, share.half_width === undefined ? "depends on the answer" : `± ${rounded(share.half_width)}`]);
+      const rows = given.dry_run.split.map((share) => [share.what, share.cost, share.noise, share.half_width === undefined ? "depends on the released values" : `± ${rounded(share.half_width)}`]);
       table($("rows"), [["Released", false, true], ["Cost"], ["Noise", false, true], ["95 %, noise only", true]], rows);
     } else {
       const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null

@@ -127,7 +127,7 @@ async function post(report) {
   try {
     await send(`${address}/reports`, report);
     sessionStorage.removeItem(UNSENT);
-    show("done", "Sent. Thank you! No one can tell what you really answered.");
+    show("done", "Sent. Thank you! Your report is randomised: it does not show for certain what you answered.");
   } catch (error) {
     at("send").disabled = false;
     tell(error.message);

@@ -94,7 +94,7 @@ async fn answer_openly(app: &App, request: Request, next: Next) -> Result<Respon
 
 fn refusal(role: Role, permission: Permission) -> String {
     let who: Vec<&str> = Role::ALL.into_iter().filter(|role| role.may(permission)).map(Role::name).collect();
-    format!("a token with the role {role} may not do this; one with the role {} may", who.join(" or "))
+    format!("the role {role} does not allow this; it requires {}", who.join(" or "))
 }
 
 async fn caller(app: &Arc<App>, headers: &HeaderMap) -> Result<Caller> {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Charged, Ledger, Receipt};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Terms};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
+use reticent_ledger::{Dataset, DurableLedger};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::{Semaphore, watch};
@@ -72,7 +72,7 @@ pub struct App {
     /// Held while a cap is reserved and charged, by one thread at a time.
     charging: Mutex<()>,
     /// The result of the last check.
-    looked: Mutex<Looked>,
+    checked: Mutex<StorageCheck>,
     directory: PathBuf,
 }
 
@@ -88,9 +88,9 @@ impl App {
         let ledger = Arc::new(ledger::open(config, directory)?);
         for dataset in &config.datasets {
             let adjacency = dataset.adjacency.as_deref().unwrap_or("add-remove").parse()?;
-            let terms = Terms { unit: dataset.unit.clone(), adjacency };
-            let budget = Budget::Limit(dataset.budget.total()?);
-            ledger.register(&Dataset { name: dataset.name.clone(), budget, terms: Some(terms) })?;
+            let (name, unit, limit) = (dataset.name.clone(), dataset.unit.clone(), dataset.budget.total()?);
+            let confirmed = dataset.budget.allow_large_epsilon;
+            ledger.register(&Dataset::limited(name, limit, unit, Some(adjacency), confirmed)?)?;
         }
         let tables = Tables::open(config, &ledger)?;
         let tokens = Arc::new(Tokens::open(directory)?);
@@ -123,7 +123,7 @@ impl App {
             asking: Asking::default(),
             stopping: watch::Sender::new(false),
             charging: Mutex::default(),
-            looked: Mutex::new(Looked { at: Instant::now(), failing: None }),
+            checked: Mutex::new(StorageCheck { at: Instant::now(), failing: None }),
             directory: directory.into(),
         };
         if !app.is_loopback() && !tokens_made {
@@ -174,7 +174,7 @@ impl App {
             .and_then(|()| self.tokens.any().map(drop))
             .and_then(|()| room_for_more(&self.directory));
         let failing = outcome.err().map(|error| error.to_string());
-        let mut before = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         match &failing {
             Some(error) if failing != before.failing => tracing::error!("cannot store charges or releases: {error}"),
             None if before.failing.is_some() => {
@@ -182,15 +182,15 @@ impl App {
             }
             _ => {}
         }
-        *before = Looked { at: Instant::now(), failing };
+        *before = StorageCheck { at: Instant::now(), failing };
     }
 
     /// Whether charges or releases could not be stored at the last check or attempt. The check runs every second,
     /// independent of requests, since anyone may call this.
     pub fn is_failing(&self) -> bool {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = looked.at.elapsed() > LONGEST_LOOK;
-        late || looked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = checked.at.elapsed() > LONGEST_LOOK;
+        late || checked.failing.is_some() || self.streams.failing().is_some() || self.ledger.failing().is_some()
     }
 
     /// Whether only this machine can reach the service.
@@ -216,10 +216,10 @@ pub struct Capped {
     pub caller: Caller,
 }
 
-impl Ledger for Capped {
+impl Keeper for Capped {
     type Error = Error;
 
-    fn charge(&self, charge: &Charge) -> Result<Charged> {
+    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome> {
         let App { ledger, tokens, charging, .. } = &*self.app;
         let token = match (&self.caller.token, self.caller.role) {
             (Some(token), Role::Analyst) => token,
@@ -247,14 +247,14 @@ impl Ledger for Capped {
         Ok(self.app.ledger.fail(receipt, failure)?)
     }
 
-    fn resume(&self, receipt: &Receipt) -> Result<Permit> {
-        Ok(self.app.ledger.resume(receipt)?)
+    fn permit(&self, receipt: &Receipt) -> Result<Permit> {
+        Ok(self.app.ledger.permit(receipt)?)
     }
 }
 
 /// The result of checking whether more can be stored.
 #[derive(Debug)]
-struct Looked {
+struct StorageCheck {
     at: Instant,
     /// Why not, if it cannot.
     failing: Option<String>,

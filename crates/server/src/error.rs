@@ -41,7 +41,7 @@ pub enum Error {
     #[error("a request may have at most {0} bytes after decompression; send less at a time")]
     TooLarge(usize),
     /// Too many requests.
-    #[error("too many requests: wait a second, and put more events into each")]
+    #[error("too many requests: wait a second; when sending events, batch them")]
     TooMany,
     /// There is no capacity for this kind of request at present.
     #[error("{0}; wait a second and try again")]
@@ -94,9 +94,9 @@ impl Error {
         match error.class() {
             Class::Request => Self::Asked { field: error.setting().map(|name| name.replace('-', "_")), message },
             Class::Missing => Self::Missing(message),
-            Class::Conflict | Class::Suspended => Self::Conflict(message),
+            Class::Conflict | Class::Suspended | Class::Unfinished => Self::Conflict(message),
             Class::Exhausted => Self::Overdrawn(message),
-            Class::Stopping => Self::Busy("the service is being stopped"),
+            Class::Stopping => Self::Busy("the service is shutting down"),
             _ => Self::Machine(message),
         }
     }

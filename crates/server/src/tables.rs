@@ -245,8 +245,7 @@ impl Registered {
         let table = Table::open(&self.name, &self.location).map_err(|error| {
             tracing::warn!("{error}");
             let name = &self.name;
-            let message =
-                format!("the table {name} cannot be opened, as it could when the service started; its owner must check its files");
+            let message = format!("the table {name} can no longer be opened; its owner should check the files");
             Error::Conflict(message)
         })?;
         let place = self.place_now();

@@ -128,9 +128,9 @@ pub const WEIGHED: &str = "95 % and covers noise and contribution limits, as lon
                            not bias from clamping; variances and standard deviations weigh each person alike, and cover noise only";
 
 /// What is added where a column is computed from noisy values and has no error bar.
-const WITHOUT: &str = "; columns without ± that are computed from noisy values have no error bar";
+const WITHOUT: &str = "; columns computed from noisy values and shown without ± have an unknown error, not none";
 
-/// The same, where some columns are `without` a bar, and where a group is shown only if its noisy number of `words` is at
+/// The same, where some columns are `without` a bar, and where a group is shown only if its noisy count of `words` is at
 /// least `threshold`.
 ///
 /// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
@@ -141,8 +141,8 @@ pub(crate) fn half_widths(deciding: Option<(&str, u64)>, without: bool, weighed:
     let without = if without { WITHOUT } else { "" };
     let Some((words, threshold)) = deciding else { return format!("{covers}{without}") };
     format!(
-        "{covers}{without}; groups are shown if their noisy number of {words} is {threshold} or more, so one near {threshold} appears only \
-         if its noise was high: 95 % holds for that number over all groups, before those shown were selected"
+        "{covers}{without}; groups with fewer than {threshold} {words} (noisy count) are withheld, so counts just above {threshold} tend \
+         to be too high; the 95 % level holds over all groups before this selection"
     )
 }
 

@@ -53,28 +53,28 @@ pub(crate) fn bounded(resolved: &Resolved, unit: &Unit, options: &Options) -> Re
 fn missing(unit: &str, rows: bool, groups: bool, unranked: Option<&str>) -> Error {
     let mut missing = Vec::new();
     if rows {
-        missing.push(message!(["max-rows"], " N (how many rows of one {unit} count in a group)"));
+        missing.push(message!(["max-rows"], " N (max rows per {unit} and group)"));
     }
     if groups {
-        missing.push(message!(["max-groups"], " N (in how many groups one {unit} counts)"));
+        missing.push(message!(["max-groups"], " N (max groups per {unit})"));
     }
     let mut message = match unranked {
         Some(aggregate) => {
             message!(
-                "one {unit} may have many rows, and contribution bounds for {aggregate} cannot be chosen automatically: add "
+                "one {unit} may have many rows, and contribution limits for {aggregate} cannot be chosen automatically: add "
             )
         }
-        None => message!("one {unit} may have many rows, so contribution bounds are required: add "),
+        None => message!("one {unit} may have many rows, so contribution limits are required: add "),
     };
     for (place, bound) in missing.into_iter().enumerate() {
         message.extend((place > 0).then(|| Piece::Text(" and ".into())));
         message.extend(bound);
     }
     message.extend(message!(
-        ". Choose a bound that nearly every {unit} stays within, from what you know without this data: rows beyond it are left \
-         out, and the noise grows with it. With ",
+        ". Choose a limit that nearly every {unit} stays within, from what you know without this data: rows beyond it are \
+         dropped, and the noise grows with it; ",
         ["dry-run"],
-        " the noise is shown and nothing is charged"
+        " shows the noise without charging"
     ));
     Error::option(message)
 }

@@ -69,6 +69,10 @@ pub enum Error {
         "the answer is too large: ask for fewer groups, or join fewer rows with the released values; what was charged stays charged"
     )]
     AnswerTooLarge,
+
+    /// What the ledger stored for the request is something else.
+    #[error("the stored outcome of this request is not the answer to a query")]
+    NotAnAnswer,
     /// The rows could not be read to the end. The text is always the same, since the reason may depend on the rows.
     #[error("the table could not be read to its end; what was charged stays charged")]
     Reading,
@@ -104,7 +108,7 @@ impl Error {
 impl Explained for Error {
     fn class(&self) -> Class {
         match self {
-            Self::Reading | Self::AnswerTooLarge => Class::Machine,
+            Self::Reading | Self::AnswerTooLarge | Self::NotAnAnswer => Class::Machine,
             // A failing source of randomness is the machine's fault.
             Self::Mechanism(error @ reticent::Error::Entropy(_)) => error.class(),
             _ => Class::Request,

@@ -1,5 +1,27 @@
 //! Private SQL over tables: read, bound, then noise.
 //!
+//! ```
+//! use reticent::Permit;
+//! use reticent_sql::{Asked, Input, Query, Settings, Table};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("people.csv");
+//! std::fs::write(&path, "city,age\n".to_owned() + &"Oslo,36\n".repeat(600)).unwrap();
+//! let people = Input { table: Table::open("people", path.to_str().unwrap())?, public: false };
+//! let asked = Asked {
+//!     epsilon: Some("1".into()),
+//!     bounds: vec![("age".into(), "0..120".into())],
+//!     keys: vec![("city".into(), vec!["Oslo".into(), "Rome".into()])],
+//!     ..Asked::default()
+//! };
+//! let sql = "SELECT city, COUNT(*) AS people, AVG(age) AS age FROM people GROUP BY city";
+//! let settings = Settings::new(sql, &asked, vec![people], &[])?;
+//! let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?; // no row has been read yet
+//! let answer = query.answer(&mut Permit::unaccounted()?)?;
+//! assert_eq!(answer.rows.len(), 2);
+//! # Ok::<(), reticent_sql::Error>(())
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`query`] | [`Query`]: from text to answer |
@@ -9,7 +31,7 @@
 //! | [`release`] | what is released, how the budget is split, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and their cost |
 //! | `shown` | an answer as text, for people and spreadsheets |
-//! | [`outcome`] | [`Outcome`]: the result of a charged query |
+//! | [`outcome`] | [`QueryOutcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
 //! | [`options`] | [`Options`]: privacy unit, budget, clamping bounds |
 //! | [`settings`] | options from arguments, policies and the SQL itself, combined |
@@ -17,7 +39,14 @@
 //! | [`usage`] | which columns of text files are numbers |
 //! | [`joint`] | a query that several parties answer together: its exact statistic, and the answer from their sum |
 //! | [`scalar`] | a query with a single value, over rows that the caller protects |
+//! | `caps`, `keys` | contribution limits and public keys of a query |
+//! | `walk` | visiting the parts of a statement |
 //! | [`error`] | the one error type |
+//!
+//! # What is not promised
+//! How long a query takes and how much memory it uses depend on the rows. Whether a run fails can depend on them, too: use
+//! [`Query::run`] with a ledger, which charges first and records a failure like an answer. Error bars cover noise only,
+//! not bias from clamping or contribution limits.
 
 pub mod algebra;
 pub mod answer;
@@ -44,7 +73,7 @@ pub use error::{Error, Result};
 pub use joint::JointQuery;
 pub use limits::RunLimits;
 pub use options::{Options, Range, Unit};
-pub use outcome::Outcome;
+pub use outcome::QueryOutcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
 pub use reticent_table::{Table, foreign_format};

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reticent::Permit;
+use reticent::ledger::RunResult;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
@@ -19,7 +20,7 @@ const LONGEST: usize = 1 << 27;
 /// charge, and each attempt would reveal more; so a failure is an outcome like any other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum QueryOutcome {
     /// Released values, or refusals.
     Answer(Box<Answer>),
     /// There is no answer, and there will be none for this charge.
@@ -29,7 +30,7 @@ pub enum Outcome {
     TooLarge,
 }
 
-impl Outcome {
+impl QueryOutcome {
     /// The stored form.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("an outcome is plain data")
@@ -39,6 +40,14 @@ impl Outcome {
     pub fn from_text(text: &str) -> Option<Self> {
         let old = || serde_json::from_str(text).map(|answer| Self::Answer(Box::new(answer)));
         serde_json::from_str(text).or_else(|_| old()).ok()
+    }
+
+    /// The answer in a stored outcome.
+    ///
+    /// # Errors
+    /// [`Error::NotAnAnswer`] if the text is something else; those of [`QueryOutcome::answer`].
+    pub fn stored_answer(text: &str) -> Result<Answer> {
+        Self::from_text(text).ok_or(Error::NotAnAnswer)?.answer()
     }
 
     /// Returns the answer.
@@ -55,16 +64,32 @@ impl Outcome {
 }
 
 impl Query {
+    /// Answers the query for [`Ledger::release`](reticent::ledger::Ledger::release).
+    ///
+    /// # Privacy
+    /// A failure suspends the dataset, because it may depend on the rows. There are two exceptions: an
+    /// [interrupt](crate::engine::Engine::interrupt) that was called depends on the user, and the size of an answer on
+    /// released values.
+    pub fn run(&self, mut permit: Permit) -> RunResult {
+        let outcome = self.outcome(&mut permit);
+        match outcome {
+            QueryOutcome::Failed if !self.engine().interrupt.was_called() => RunResult::Failed(outcome.to_text()),
+            QueryOutcome::Answer(_) | QueryOutcome::Failed | QueryOutcome::TooLarge => {
+                RunResult::Released(outcome.to_text())
+            }
+        }
+    }
+
     /// Like [`Query::answer`], but failures and panics become outcomes, too.
-    pub fn outcome(&self, permit: &mut Permit) -> Outcome {
+    pub fn outcome(&self, permit: &mut Permit) -> QueryOutcome {
         // The permit is not used again, and the query is not modified.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(permit)));
         let outcome = match answered {
-            Ok(Ok(answer)) => Outcome::Answer(Box::new(answer)),
-            Ok(Err(Error::AnswerTooLarge)) => Outcome::TooLarge,
-            Ok(Err(_)) | Err(_) => Outcome::Failed,
+            Ok(Ok(answer)) => QueryOutcome::Answer(Box::new(answer)),
+            Ok(Err(Error::AnswerTooLarge)) => QueryOutcome::TooLarge,
+            Ok(Err(_)) | Err(_) => QueryOutcome::Failed,
         };
-        if outcome.to_text().len() > LONGEST { Outcome::TooLarge } else { outcome }
+        if outcome.to_text().len() > LONGEST { QueryOutcome::TooLarge } else { outcome }
     }
 }
 
@@ -88,13 +113,13 @@ mod tests {
         };
         let answer = Answer { columns: vec!["n".into()], bars: vec![true], rows: Vec::new(), refused: false, summary };
         let old = serde_json::to_string(&answer).unwrap();
-        let kept = Outcome::Answer(Box::new(answer));
-        assert_eq!(Outcome::from_text(&old).as_ref(), Some(&kept));
-        assert_eq!(Outcome::from_text(&kept.to_text()), Some(kept));
-        for outcome in [Outcome::Failed, Outcome::TooLarge] {
-            assert_eq!(Outcome::from_text(&outcome.to_text()), Some(outcome));
+        let kept = QueryOutcome::Answer(Box::new(answer));
+        assert_eq!(QueryOutcome::from_text(&old).as_ref(), Some(&kept));
+        assert_eq!(QueryOutcome::from_text(&kept.to_text()), Some(kept));
+        for outcome in [QueryOutcome::Failed, QueryOutcome::TooLarge] {
+            assert_eq!(QueryOutcome::from_text(&outcome.to_text()), Some(outcome));
         }
-        assert_eq!(Outcome::from_text("{\"refused\":true}"), None);
-        assert_eq!(Outcome::Failed.answer(), Err(Error::Reading));
+        assert_eq!(QueryOutcome::from_text("{\"refused\":true}"), None);
+        assert_eq!(QueryOutcome::Failed.answer(), Err(Error::Reading));
     }
 }

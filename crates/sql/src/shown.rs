@@ -64,7 +64,7 @@ impl Share {
     /// The half-width for people.
     pub fn width(&self) -> String {
         let width = |width: f64| format!("± {}", rounded(width, Some(width)));
-        self.half_width.map_or_else(|| "depends on the answer".into(), width)
+        self.half_width.map_or_else(|| "depends on the released values".into(), width)
     }
 }
 

@@ -95,7 +95,7 @@ fn what_has_no_bar_is_said_beside_the_answer() {
         options.bounds.insert("x".into(), Range::Public("0..100".parse().unwrap()));
         let table = Table::open("t", path.to_str().unwrap()).unwrap();
         let query = Query::prepare(sql, vec![Input { table, public: false }], options).unwrap();
-        query.summary().half_widths.contains("have no error bar")
+        query.summary().half_widths.contains("have an unknown error")
     };
     assert!(!said("SELECT UPPER(k) AS k, SUM(x) * 2, COUNT(*) FROM t GROUP BY k"));
     assert!(said("SELECT SIN(SUM(x)) FROM t"));

@@ -185,5 +185,5 @@ fn quantiles_need_caps() {
     let refused =
         Query::prepare("SELECT k, MEDIAN(x) FROM t GROUP BY k", vec![Input { table, public: false }], options);
     let error = refused.unwrap_err().to_string();
-    assert!(error.contains("contribution bounds for MEDIAN(x) cannot be chosen automatically"), "{error}");
+    assert!(error.contains("contribution limits for MEDIAN(x) cannot be chosen automatically"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! The format of a data directory's SQLite file.
 
-use reticent_durable::Form;
 pub(crate) use reticent_durable::{Access, Database};
+use reticent_durable::{Form, Journal};
 
 use crate::error::Error;
 
@@ -34,8 +34,12 @@ CREATE TABLE release (
 ";
 
 /// The file's format.
-pub(crate) const FORM: Form =
-    Form { application: APPLICATION, version: VERSION, page_bytes: PAGE_BYTES, cache_kib: CACHE, schema: SCHEMA };
+pub(crate) const FORM: Form = Form {
+    application: APPLICATION,
+    version: VERSION,
+    schema: SCHEMA,
+    journal: Journal::TidiedLog { page_bytes: PAGE_BYTES, cache_kib: CACHE },
+};
 
 reticent_durable::from_failure!(Error);
 

@@ -20,7 +20,7 @@ pub enum Error {
     },
 
     /// The name is taken.
-    #[error("there already is a stream {0}; choose another name")]
+    #[error("there is already a stream {0}; choose another name")]
     Exists(String),
 
     /// There is no stream of that name.

@@ -1,7 +1,30 @@
 //! Private streams: events go in, running sums come out after every step, and one charge covers all of them.
 //!
 //! A stream is defined once, charged once, and counts until its horizon. Steps are closed by the clock, even if nothing
-//! arrived, so that silence reveals nothing. See [`Streams`] for an example.
+//! arrived, so that silence reveals nothing.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use std::time::Duration;
+//! use reticent_ledger::{DurableLedger, Location};
+//! use reticent_stream::{Definition, HandClock, Released, Streams};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let ledger = Arc::new(DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite")))?);
+//! let clock = Arc::new(HandClock::at(0)); // usually SystemClock
+//! let streams = Streams::open(&folder.path().join("data"), ledger, clock.clone())?;
+//! let definition: Definition = toml::from_str("name = 'visits'\nstep = '1m'\nepsilon = '1'\nhorizon = 1440")?;
+//! let visits = streams.create(definition, "ada")?; // charged to dataset stream/visits
+//!
+//! visits.ingest(visits.events_from_ndjson(b"{\"id\": 1}\n{\"id\": 2}\n{\"id\": 1}\n"))?; // durable, each id once
+//! clock.advance(Duration::from_secs(60));
+//! streams.close_due()?;
+//! let release = visits.now().expect("a minute is over");
+//! let Released::One(total) = release.released else { panic!("there are no keys") };
+//! println!("{} ± {}", total.value, total.half_width);
+//! streams.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | mode | what is kept | an event is counted |
 //! |---|---|---|
@@ -13,7 +36,7 @@
 //! | [`definition`] | [`Definition`]: what a stream is, and what is checked before it is charged |
 //! | [`streams`] | [`Streams`]: all streams of a data directory |
 //! | [`hold`] | [`Hold`]: the lock that gives a data directory to one process at a time |
-//! | [`stream`] | [`Stream`]: one stream |
+//! | `stream` | [`Stream`]: one stream |
 //! | [`event`] | [`Events`]: a batch of parsed events |
 //! | `ndjson`, [`integer`] | one record per line, parsed without copying and without errors |
 //! | [`release`] | [`StepRelease`]: what is released at the end of a step |
@@ -58,7 +81,7 @@ mod plan;
 pub mod release;
 mod shared;
 pub mod source;
-pub mod stream;
+mod stream;
 pub mod streams;
 pub mod timeline;
 pub mod times;

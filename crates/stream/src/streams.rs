@@ -36,28 +36,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(200);
 /// All streams of a data directory. Only one process at a time can open it.
 ///
 /// # Example
-/// ```
-/// # use std::sync::Arc;
-/// # use std::time::Duration;
-/// use reticent_ledger::{DurableLedger, Location};
-/// use reticent_stream::{Definition, HandClock, Released, Streams};
-///
-/// # let folder = tempfile::tempdir()?;
-/// let ledger = Arc::new(DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite")))?);
-/// let clock = Arc::new(HandClock::at(0)); // usually SystemClock
-/// let streams = Streams::open(&folder.path().join("data"), ledger, clock.clone())?;
-/// let definition: Definition = toml::from_str("name = 'visits'\nstep = '1m'\nepsilon = '1'\nhorizon = 1440")?;
-/// let visits = streams.create(definition, "ada")?; // charged to dataset stream/visits
-///
-/// visits.ingest(visits.events_from_ndjson(b"{\"id\": 1}\n{\"id\": 2}\n{\"id\": 1}\n"))?; // durable, each id once
-/// clock.advance(Duration::from_secs(60));
-/// streams.close_due()?;
-/// let release = visits.now().expect("a minute is over");
-/// let Released::One(total) = release.released else { panic!("there are no keys") };
-/// println!("{} ± {}", total.value, total.half_width);
-/// streams.stop();
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// See the [crate](crate).
 pub struct Streams {
     shared: Arc<Shared>,
     queue: Arc<Queue>,

@@ -42,7 +42,7 @@ impl<'subsample> DryRun<'subsample> {
                 let (threshold, blocks) = (mode.test().threshold(), plan.blocks());
                 lines.push((
                     "released".into(),
-                    format!("the most frequent answer, if half its lead, with noise, reaches {threshold}"),
+                    format!("the most frequent answer, if half its noisy lead is at least {threshold}"),
                 ));
                 for (agree, probability) in refusals(plan) {
                     let name = format!("refused if {agree} of {blocks} agree");
@@ -51,10 +51,13 @@ impl<'subsample> DryRun<'subsample> {
                 }
             }
             Mechanism::Mean { mean, grid, bounds } => {
-                let bar = mean.error().scaled(grid.step());
+                let bar = mean.error_bar().scaled(grid.step());
                 lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
                 if let Some(most) = mean.tolerated() {
-                    lines.push(("refused".into(), format!("if more than {most} blocks, with noise, have no answer")));
+                    lines.push((
+                        "refused".into(),
+                        format!("if the noisy number of blocks without an answer exceeds {most}"),
+                    ));
                 }
                 let level = bar.level() * 100.0;
                 let covers = match mean.pull() * grid.step() {
@@ -97,7 +100,7 @@ impl<'subsample> DryRun<'subsample> {
                 object["refusals"] = refusals.collect();
             }
             Mechanism::Mean { mean, grid, .. } => {
-                let bar = mean.error().scaled(grid.step());
+                let bar = mean.error_bar().scaled(grid.step());
                 object["tolerated_without_answer"] = mean.tolerated().into();
                 object["half_width"] = bar.half_width().into();
                 object["half_width_per_block_without_answer"] = (mean.pull() * grid.step()).into();

@@ -45,9 +45,9 @@ impl Isolation {
     /// A sentence that describes it.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Full => "no network, no other processes in sight",
-            Self::Network => "no network; processes that a run leaves behind may go on",
-            Self::Nothing => "network NOT cut off (the system does not allow it)",
+            Self::Full => "no network; other processes hidden",
+            Self::Network => "no network; child processes may outlive their run",
+            Self::Nothing => "network access NOT blocked (not permitted by the system)",
         }
     }
 

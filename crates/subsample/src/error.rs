@@ -54,7 +54,7 @@ pub enum Error {
 
     /// The statistic had no answer for any of the made-up rows.
     #[error(
-        "the program {program} has no answer for {} (it failed, printed {}, or took longer than {limit:?})",
+        "the program {program} gave no answer for {} (it failed, printed {}, or took longer than {limit:?})",
         rows_of(.file.as_deref()), nothing(*.numeric)
     )]
     NoTrialAnswer {
@@ -92,7 +92,7 @@ pub enum Error {
     Reading,
 
     /// A text that is not the outcome of a subsample.
-    #[error("what the ledger keeps for this request is not a subsample")]
+    #[error("the stored outcome of this request is not a subsample")]
     NotAnOutcome,
 
     /// A mechanism's parameter is out of range, a permit does not cover the release, or the system has no randomness.
@@ -243,7 +243,7 @@ impl TableFault {
 fn rows_of(file: Option<&Path>) -> String {
     match file {
         Some(file) => format!("the rows in {}", file.display()),
-        None => format!("{ROWS} rows of whole numbers, or for none"),
+        None => format!("{ROWS} rows of integers, nor for an empty table"),
     }
 }
 

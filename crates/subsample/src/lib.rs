@@ -54,8 +54,6 @@
 //!   guarantee. [`Environment::best`] cuts off the network and hides other processes where the system allows it, and
 //!   reports what it could not do.
 //! - Reading and splitting the rows takes time that grows with the table.
-//! - If a reader panics on a malformed file, the panic is caught, but its message reaches the process's panic hook and
-//!   may quote rows. Install a silent hook before [`Subsample::release`] if others can see standard error.
 //!
 //! Process management is Unix-specific: on other systems this crate is empty.
 #![cfg(unix)]

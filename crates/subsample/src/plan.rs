@@ -42,7 +42,7 @@ impl Summary {
             (None, Some(delta)) => Ok(Self::MostFrequent { delta: delta.parse()? }),
             (Some(bounds), None) => Ok(Self::Mean { bounds: bounds.parse()? }),
             (None, None) => wrong(message!(
-                "an answer that is released unchanged needs ",
+                "releasing an exact answer needs ",
                 ["delta"],
                 ", for example ",
                 ["delta"],
@@ -74,6 +74,8 @@ pub struct Parameters {
     pub default: Option<String>,
     /// When the blocks run. Running N at a time takes the noise for a unit that changes N answers.
     pub schedule: Schedule,
+    /// Confirms an ε above 10 or a δ above 0.001, which give almost no protection.
+    pub allow_large_epsilon: bool,
 }
 
 impl Parameters {
@@ -88,6 +90,7 @@ impl Parameters {
             blocks: 200,
             default: None,
             schedule: Schedule::padded(NonZero::<u64>::MIN, Duration::from_secs(1)),
+            allow_large_epsilon: false,
         }
     }
 }
@@ -123,9 +126,11 @@ impl Plan {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// If a parameter is out of range, or there are too few blocks for anything but refusals.
+    /// If a parameter is out of range, if the guarantee gives almost no protection and is not confirmed, or if there are
+    /// too few blocks for anything but refusals.
     pub fn new(parameters: Parameters) -> Result<Self> {
-        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule } = parameters;
+        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule, allow_large_epsilon } =
+            parameters;
         let kind = if unit == Unit::Row { subsample::Unit::Row } else { subsample::Unit::Id };
         let blocks = Blocks::new(blocks, kind)?.asked_together(schedule.jobs())?;
         let default = default.as_deref().map(str::trim).filter(|default| !default.is_empty()).map(String::from);
@@ -147,7 +152,9 @@ impl Plan {
                 Mechanism::Mean { mean: Box::new(mean), grid, bounds }
             }
         };
-        Ok(Self { mechanism, blocks, adjacency, unit, default, schedule })
+        let plan = Self { mechanism, blocks, adjacency, unit, default, schedule };
+        plan.guarantee().clone().confirmed(allow_large_epsilon)?;
+        Ok(plan)
     }
 
     /// The mechanism that releases the summary.
@@ -245,7 +252,7 @@ impl Plan {
                 // The step is a power of two, so nothing is rounded here.
                 let step = grid.step();
                 let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
-                let (half_width, level) = (release.error().half_width(), release.error().level());
+                let (half_width, level) = (release.error_bar().half_width(), release.error_bar().level());
                 Ok(Kept::Mean { value: release.into_value(), half_width, level })
             }
         }

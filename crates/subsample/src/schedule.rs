@@ -47,10 +47,10 @@ impl Schedule {
             false if jobs.get() == 1 => Ok(Self::unpadded(limit)),
             false => Err(Error::Request(message!(
                 ["unpadded"],
-                " goes with ",
+                " requires ",
                 ["jobs"],
-                " 1: without fixed turns, how long one of {jobs} runs takes decides which others run beside it, and one unit could \
-                 change any number of answers"
+                " 1: without fixed rounds, one run's duration decides which others run concurrently, and one unit could change any \
+                 number of answers"
             ))),
         }
     }

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use reticent::ledger::RunResult;
 use reticent::message::Message;
+use reticent::secrets::Quiet;
 use reticent::{Permit, message};
 use tempfile::TempDir;
 
@@ -92,11 +94,12 @@ impl<R: BufRead> Subsample<R> {
         let how = match plan.mechanism() {
             Mechanism::Mode(mode) => {
                 let threshold = mode.test().threshold();
-                format!("the most frequent answer is released if half its lead, with noise, reaches {threshold}")
+                format!("the most frequent answer is released if half its noisy lead is at least {threshold}")
             }
             Mechanism::Mean { bounds, mean, .. } => {
-                let unless =
-                    mean.tolerated().map(|most| format!(", unless more than {most} blocks, with noise, have none"));
+                let unless = mean
+                    .tolerated()
+                    .map(|most| format!(", unless the noisy number of blocks without an answer exceeds {most}"));
                 format!(
                     "the mean of the answers, within {bounds}, is released with noise{}",
                     unless.unwrap_or_default()
@@ -106,14 +109,14 @@ impl<R: BufRead> Subsample<R> {
         let mut words = vec![message!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}")];
         let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(blocks)), in_words(schedule.limit()));
         if schedule.is_padded() {
-            words.push(message!("{blocks} runs, {jobs} at a time, {limit} each, even if they end earlier: {length}"));
+            words.push(message!("{blocks} runs, {jobs} at a time, each padded to {limit}: {length}"));
         } else {
             words.push(message!("{blocks} runs, {jobs} at a time, at most {limit} each: {length} or less"));
-            words.push(message!("warning: ", ["unpadded"], ": the total time tells something about the rows"));
+            words.push(message!("warning: ", ["unpadded"], ": the total time depends on the rows"));
         }
         if jobs > 1 {
             words.push(message!(
-                "a run that takes too much time or memory can change all {jobs} answers of its turn; the noise allows for that"
+                "a run that takes too much time or memory can change all {jobs} answers of its round; the noise allows for that"
             ));
         }
         let isolation = self.environment().isolation.describe();
@@ -160,12 +163,24 @@ impl<R: BufRead> Subsample<R> {
     /// # Errors
     /// If the permit does not cover the guarantee, or [`Error::Reading`].
     pub fn release(self, permit: &mut Permit, done: impl Fn() + Sync) -> Result<Kept> {
+        let _quiet = Quiet::new();
         let Self { plan, table, unit, runner } = self;
         plan.release(
             permit,
             |lot| table.deal(plan.blocks(), unit, lot),
             |blocks| plan.schedule().run(&blocks, |block| runner.ask(block, Stdio::null()), done),
         )
+    }
+
+    /// [`Subsample::release`] for [`Ledger::release`](reticent::ledger::Ledger::release).
+    ///
+    /// # Privacy
+    /// A failure suspends the dataset, because it may depend on the rows.
+    pub fn run(self, mut permit: Permit, done: impl Fn() + Sync) -> RunResult {
+        match self.release(&mut permit, done) {
+            Ok(kept) => RunResult::Released(kept.to_text()),
+            Err(_) => RunResult::Failed(Kept::Failed.to_text()),
+        }
     }
 }
 
@@ -183,6 +198,7 @@ mod tests {
         let summary = Summary::MostFrequent { delta: "0.001".parse().unwrap() };
         let mut parameters = Parameters::new("20".parse().unwrap(), summary);
         (parameters.blocks, parameters.schedule) = (6, Schedule::unpadded(Duration::from_secs(20)));
+        parameters.allow_large_epsilon = true;
         change(&mut parameters);
         let table = Table::new(PEOPLE.as_bytes(), "people.csv".into()).unwrap();
         Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()

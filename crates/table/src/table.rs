@@ -50,8 +50,7 @@ enum Content {
 }
 
 impl Table {
-    /// A table without files: no rows, and any column, as text or as numbers. It shows what does not depend on rows to
-    /// those who have none.
+    /// A table with no files, for planning a query without data: no rows, and any column, as text or as numbers.
     pub fn imagined(name: &str) -> Self {
         Self { name: name.to_owned(), location: String::new(), files: Vec::new(), content: Content::Imagined }
     }

@@ -1,6 +1,7 @@
 //! Text in files: encoding and length.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use arrow_array::{Array, StringViewArray};
 use arrow_buffer::NullBuffer;
@@ -11,23 +12,48 @@ pub const MOST_TEXT: usize = 65_536;
 /// Written by some programs at the start of a text file.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// A kind of file that is not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreign {
+    /// What it is.
+    pub what: &'static str,
+    /// What to do with it.
+    pub remedy: &'static str,
+    /// Whether it holds a table, which can be read under the right name.
+    pub is_table: bool,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}; {}", self.what, self.remedy)
+    }
+}
+
+const fn other(what: &'static str, remedy: &'static str) -> Foreign {
+    Foreign { what, remedy, is_table: false }
+}
+
+const fn table(what: &'static str, remedy: &'static str) -> Foreign {
+    Foreign { what, remedy, is_table: true }
+}
+
 /// Signatures of other kinds of files.
-const FOREIGN: [(&[u8], &str); 10] = [
-    (b"\x1f\x8b", "is compressed with gzip; unpack it first, with gunzip"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard; unpack it first, with unzstd"),
-    (b"BZh91AY&SY", "is compressed with bzip2; unpack it first, with bunzip2"),
-    (b"\xfd7zXZ\0", "is compressed with xz; unpack it first, with unxz"),
-    (b"PK\x03\x04", "is an archive or a spreadsheet; unpack it, or save it as CSV"),
-    (b"PAR1\x15", "is a Parquet file; let its name end in .parquet"),
-    (b"ARROW1\0", "is an Arrow file; let its name end in .arrow"),
-    (b"SQLite format 3\0", "is a database; write its table to a CSV file"),
-    (b"\xff\xfe", "is text in UTF-16; save it in UTF-8"),
-    (b"\xfe\xff", "is text in UTF-16; save it in UTF-8"),
+const FOREIGN: [(&[u8], Foreign); 10] = [
+    (b"\x1f\x8b", other("is compressed with gzip", "unpack it first, with gunzip")),
+    (b"\x28\xb5\x2f\xfd", other("is compressed with Zstandard", "unpack it first, with unzstd")),
+    (b"BZh91AY&SY", other("is compressed with bzip2", "unpack it first, with bunzip2")),
+    (b"\xfd7zXZ\0", other("is compressed with xz", "unpack it first, with unxz")),
+    (b"PK\x03\x04", other("is an archive or a spreadsheet", "unpack it, or save it as CSV")),
+    (b"PAR1\x15", table("is a Parquet file", "rename it to end in .parquet")),
+    (b"ARROW1\0", table("is an Arrow file", "rename it to end in .arrow")),
+    (b"SQLite format 3\0", other("is a database", "write its table to a CSV file")),
+    (b"\xff\xfe", other("is text in UTF-16", "save it in UTF-8")),
+    (b"\xfe\xff", other("is text in UTF-16", "save it in UTF-8")),
 ];
 
-/// What kind of file starts like this, if it is not text, and what to do with it.
-pub fn foreign_format(start: &[u8]) -> Option<&'static str> {
-    FOREIGN.iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, what)| *what)
+/// What kind of file starts like this, if it is not text.
+pub fn foreign_format(start: &[u8]) -> Option<Foreign> {
+    FOREIGN.iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, kind)| *kind)
 }
 
 /// Decodes text in a file: UTF-8, or else Windows-1252, a superset of Latin-1 that spreadsheets still write. All bytes

@@ -1,6 +1,7 @@
 /**
  * The question, how answers are randomised, and for how long: as published by the service, or as printed by
- * `reticent local task show --format json`. Every field is present: defaults are filled in, and `auto` is resolved.
+ * `reticent local task show --format json`. Every field is present except
+ * `allow-large-epsilon`, which is there only if it is true: defaults are filled in, and `auto` is resolved.
  */
 export interface Task {
   question: string;
@@ -14,6 +15,8 @@ export interface Task {
   mechanism: string;
   memoisation: "first" | "per-answer" | "never";
   "lifetime-epsilon": string;
+  /** Confirms a lifetime ε above 10, which protects next to nothing. */
+  "allow-large-epsilon"?: boolean;
   "minimum-batch": number;
   "time-precision": "none" | "hour" | "day" | "week";
   /** A day, such as "2030-01-31". */
@@ -30,7 +33,7 @@ export interface Description {
   lifetimeEpsilon: string;
   /** How many answers the lifetime ε pays for. With `memoisation` `never` a device sends nothing after that. */
   answers: number;
-  /** Probability that a report supports the true answer, and any other one: no report proves anything. Null for numbers and texts. */
+  /** Probability that a report supports the true answer, and any other one. Null for numbers and texts. */
   supportsTruth: number | null;
   supportsOther: number | null;
 }

@@ -12,7 +12,7 @@ const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** The answer as passed on: text, or the 64 bits of a number. The error message does not contain it. */
 function given(domain, answer) {
-  const wrong = (allowed) => new Error(`answer is not one that can be given, but it must be ${allowed}`);
+  const wrong = (allowed) => new Error(`the answer must be ${allowed}`);
   if (typeof answer !== "string" && typeof answer !== "number") throw wrong("a text or a number");
   const text = String(answer).trim();
   if (!domain.numbers) return { answer: String(answer) };
@@ -79,7 +79,7 @@ export class Device {
     const locks = globalThis.navigator?.locks;
     if (locks) return locks.request(KEY, act);
     if (this.#storage !== globalThis.localStorage) return act();
-    throw new Error("the browser cannot lock two tabs against each other (it may need https); nothing was sent");
+    throw new Error("this browser cannot keep two tabs from answering at once (https may be required); nothing was sent");
   }
 
   #respond(task, answer, now) {
@@ -118,7 +118,7 @@ export async function send(url, report) {
   const options = { method: "POST", headers: { "Content-Type": "text/plain" }, body: JSON.stringify(report), credentials: "omit" };
   const response = await fetch(url, { ...options, referrerPolicy: "no-referrer" });
   const told = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(told.error?.message ?? `the collector said ${response.status}`);
+  if (!response.ok) throw new Error(told.error?.message ?? `the collector returned status ${response.status}`);
   const rejected = Object.keys(told.rejected ?? {}).filter((reason) => reason !== "duplicate");
   if (rejected.length > 0) throw new Error(`the collector rejected the report: ${rejected.join(", ")}`);
 }

@@ -27,10 +27,12 @@ const CONFIRMED: &str = "allow-large-epsilon";
 /// # Errors
 /// If a field is missing, invalid or unknown.
 pub fn read(value: &Value) -> Result<LightTask, Error> {
-    let wrong = |name: &'static str| Error::Parameter {
+    let wrong = |name: &'static str| {
+        Error::Invalid {
         parameter: name,
-        value: "missing or not of its kind".into(),
-        allowed: "as the task is published, by `reticent local task show --format json` or by the service",
+        problem: "the task is not in its published form; use what the service or `reticent local task show --format json` gives"
+            .into(),
+    }
     };
     let Value::Object(fields) = value else { return Err(wrong("task")) };
     let required = fields.iter().filter(|(name, _)| name != CONFIRMED);
@@ -117,7 +119,8 @@ mod tests {
                     (json!({ "integers": { "lower": -1, "upper": 1 } }), "one-bit".into())
             },
         ];
-        let refused: [Change; 18] = [
+        let refused: [Change; 19] = [
+            |task| task["question"] = format!("Is reticent_{} yours?", "0123456789abcdef".repeat(4)).into(),
             |task| task["lifetime-epsilon"] = "10.1".into(),
             |task| (task["epsilon"], task["lifetime-epsilon"]) = ("1000".into(), "1000".into()),
             |task| (task["lifetime-epsilon"], task["allow-large-epsilon"]) = ("11".into(), false.into()),

@@ -58,7 +58,7 @@ const numbers = { domain: { numbers: "0..120" } };
 inPage({ locks });
 for (const answer of ["", " ", null, undefined, true, "0x10", "12,5", "many", "Infinity", NaN, [], {}]) {
   const [asked, memory] = [[], storage(() => holders > 0)];
-  await assert.rejects(async () => new Device(standIn(asked), memory).respond(numbers, answer), /it must be a/);
+  await assert.rejects(async () => new Device(standIn(asked), memory).respond(numbers, answer), /must be a/);
   assert.deepEqual([asked.filter((request) => request.do === "respond").length, memory.kept.has("record")], [0, false]);
 }
 for (const [answer, number] of [["36.6", 36.6], [" -1e2 ", -100], ["0", 0], [7, 7], [".5", 0.5]]) {

@@ -157,7 +157,7 @@ fn a_store_has_an_end() {
     assert_eq!(simulated.store(0).waiting().unwrap(), 15);
 }
 
-/// Shares that only one aggregator has hide no report that all have, and do not take up its room for ever.
+/// Shares that only one aggregator has hide no report that all have, and do not take up its room forever.
 #[test]
 fn shares_for_one_aggregator_alone_hide_nothing_and_are_given_up() {
     let statistic = Statistic::Count;

@@ -1,5 +1,7 @@
 //! Charges, crashes, and batches that never overlap.
 
+use std::path::Path;
+
 use crash_disk::{Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent::error::Explained;
 use reticent::privacy::{Adjacency, Guarantee};
@@ -15,7 +17,7 @@ const DATASET: &str = "reports";
 struct World {
     simulated: Simulated,
     ledgers: Vec<DurableLedger>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl World {
@@ -25,16 +27,8 @@ impl World {
 
     fn of(budget: &str, draft: Draft) -> Self {
         let (folder, simulated) = (tempfile::tempdir().unwrap(), Simulated::new(draft).unwrap());
-        let ledger = |place: usize| {
-            let file = Location::File(folder.path().join(format!("{place}.sqlite")));
-            let ledger = DurableLedger::create(&file).unwrap();
-            let budget = Budget::Limit(Guarantee::Pure(budget.parse().unwrap()));
-            let terms = Some(Terms { unit: "report".into(), adjacency: Adjacency::Replace });
-            ledger.register(&Dataset { name: DATASET.into(), budget, terms }).unwrap();
-            ledger
-        };
-        let ledgers = vec![ledger(0), ledger(1)];
-        Self { simulated, ledgers, _folder: folder }
+        let ledgers = ["0", "1"].map(|name| ledger(folder.path(), name, budget)).into();
+        Self { simulated, ledgers, folder }
     }
 
     fn answer(&mut self, clients: usize) {
@@ -52,6 +46,14 @@ impl World {
         self.ledgers[place].history(|entry| entries += usize::from(format!("{entry:?}").contains("Charged"))).unwrap();
         entries
     }
+}
+
+fn ledger(folder: &Path, name: &str, budget: &str) -> DurableLedger {
+    let ledger = DurableLedger::create(&Location::File(folder.join(name).with_extension("sqlite"))).unwrap();
+    let budget = Budget::Limit(Guarantee::Pure(budget.parse().unwrap()));
+    let terms = Some(Terms { unit: "report".into(), adjacency: Adjacency::Replace });
+    ledger.register(&Dataset { name: DATASET.into(), budget, terms }).unwrap();
+    ledger
 }
 
 fn honestly() -> Lie {
@@ -115,6 +117,18 @@ fn a_batch_that_was_opened_in_part_is_completed_and_nothing_else() {
         assert_eq!(world.simulated.store(0).pending().unwrap(), None);
         assert_eq!(world.simulated.store(0).waiting().unwrap(), 7);
     }
+}
+
+/// A record is looked up in the ledger, not charged to it: with another ledger, catching up once made a second charge.
+#[test]
+fn catching_up_with_another_ledger_is_an_error_and_no_charge() {
+    let mut world = World::new("1");
+    world.answer(5);
+    assert!(world.collect(broken_off(Round::Sign))[0].is_err());
+    world.ledgers[0] = ledger(world.folder.path(), "restored", "1");
+    let error = world.collect(honestly()).swap_remove(0).unwrap_err();
+    assert!(error.to_string().contains("was it charged to another ledger?"), "{error}");
+    assert_eq!(world.charges(0), 0);
 }
 
 /// One aggregator has begun a batch that the other cannot complete: no other batch is opened until it is abandoned.

@@ -12,7 +12,7 @@ const STEPS: u64 = 1440;
 
 /// People in a building over a day: arrivals minus departures, minute by minute.
 pub fn figure() -> Result<Figure> {
-    let stream = Stream::new(-1, 1)?.until(STEPS)?;
+    let stream = Stream::new(-1..=1)?.until(STEPS)?;
     let mut counter = CounterKind::Auto.start(stream, contender::pure()?, Permit::unaccounted()?)?;
     let mut csv = String::from("step,truth,released,half_width\n");
     let (mut truth, mut released) = (Vec::new(), Vec::new());
@@ -21,7 +21,7 @@ pub fn figure() -> Result<Figure> {
         let people = people(step);
         let release = counter.step(people - before)?;
         before = people;
-        let (value, half_width) = (*release.value(), release.error().half_width());
+        let (value, half_width) = (*release.value(), release.error_bar().half_width());
         csv += &format!("{step},{people},{value},{half_width}\n");
         let hour = step as f64 / 60.0;
         truth.push((hour, people as f64));

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Confirm an epsilon above 10 or a delta above 0.001, which protect next to nothing
     #[arg(long, help_heading = "Privacy")]
     pub allow_large_epsilon: bool,
-    /// The privacy unit: event, step, or steps:N for a person with at most N events [default: step; event with --step
+    /// The privacy unit: event, step, or events:N for a person with at most N events [default: step; event with --step
     /// or --key]
     #[arg(long, value_name = "UNIT", help_heading = "Privacy")]
     pub unit: Option<String>,
@@ -139,16 +139,15 @@ impl Arguments {
 }
 
 const AFTER_HELP: &str = "Steps:
-  Without --step, one line is one step: after each line, the sum of all lines so far is released with noise. That a line \
+  Without --step, each line is a step: after each line, the sum of all lines so far is released with noise. That a line \
 arrives is public; what it says is protected (unit step, adjacency replace: a line may say anything else in the range). With \
 --adjacency add-remove (unit event) a line is the sum of any number of events, each within the range, and whether any one of \
-them is part of it is protected. The line itself is not clamped then: that no event counts more than the range allows is your \
-promise.
+them is part of it is protected. The line itself is not clamped then: you must make sure that no event exceeds the range.
   With --step, --time sorts events into steps of time, between --from and --to (or for --horizon steps); whether any one event \
 happened is protected (unit event, adjacency add-remove). Empty steps are released too. A file, or a period that is over, is \
 read to its end first. In a live stream (standard input, and the period is not over) the clock closes the steps, never the \
 data. Without --time an event belongs to the step in which it arrives. An event that arrives after its step was closed counts \
-in the present one.
+in the current step.
 
 Input:
   A line that cannot be read, or a missing cell or field, counts 0; how many there were is not reported. Numbers are whole. A \
@@ -161,14 +160,14 @@ together cost as much as one (twice that with --adjacency replace, where an even
 Events without a key, or with one that is not in --keys, are ignored.
 
 Accounting:
-  The whole stream is charged once, before its first row is counted. Without --ledger (and $RETICENT_LEDGER) it is added up in a \
-ledger of your own, under the file's full path (a copy or another name is another dataset) and without a limit, unless you set \
+  The whole stream is charged once, before its first row is counted. Without --ledger (and $RETICENT_LEDGER) it is charged to \
+your own ledger, under the file's full path (a copy or another name is another dataset) and without a limit, unless you set \
 one with `reticent ledger create --file FILE`. With --request ID all releases are kept in the ledger and printed at the end. \
-Repeating the request prints the same releases and charges nothing. For streams that go on, use --save.
+Repeating the request prints the same releases and charges nothing. For ongoing streams, use --save.
 
 State:
   The FILE of --save is as secret as the data. After a crash, --resume prints the last saved releases again (the same values) \
-and counts its input as what follows. Next to it are FILE.epoch, which reveals an old copy put back, and FILE.lock.
+and treats its input as the continuation. Beside it are FILE.epoch, which detects a restored older copy, and FILE.lock.
 
 Examples:
   seq 0 9 | reticent count - --epsilon 1 --horizon 10 --range 0..9

@@ -19,10 +19,12 @@ use reticent_durable::beside;
 use reticent_erase::Care;
 use reticent_ledger::Place;
 use reticent_ledger::accounting::Request;
+use reticent_ledger::keys::public_keys;
 use reticent_stream::SystemClock;
-use reticent_stream::count::keys::known;
 use reticent_stream::count::source::input_by_name;
-use reticent_stream::count::{Definition, Engine, Error, Input, Kept, Lines, Mode, Reader, Showing, Source, Store};
+use reticent_stream::count::{
+    Definition, Engine, Error, Input, Lines, Mode, Reader, Showing, Source, Store, StoredCount,
+};
 
 pub use arguments::Arguments;
 use printer::Printer;
@@ -47,7 +49,8 @@ fn count(arguments: &Arguments) -> Result<()> {
     }
     let draft = arguments.draft();
     let definition = draft.definition(input_by_name(&arguments.file, arguments.input)?, source.stream, &SystemClock)?;
-    let known = |list: &String| known(list, source.path.as_deref(), arguments.accounting.ledger.as_deref());
+    let counted: Vec<PathBuf> = source.path.iter().cloned().collect();
+    let known = |list: &String| public_keys(list, &counted, arguments.accounting.ledger.as_deref());
     let keys = arguments.keys.as_ref().filter(|_| definition.keyed()).map(known).transpose()?;
     let plan = draft.plan(&definition, keys, &SystemClock)?;
     // Once, before anything is charged, because it depends on the clock.
@@ -57,7 +60,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     definition.check_seizable(kind, arguments.save.is_some())?;
     let named = arguments.accounting.request.is_some();
     if named {
-        Kept::check(&plan, &source)?;
+        StoredCount::check(&plan, &source)?;
     }
     let account = payer(&arguments.accounting.settings(), source.path.as_deref())?;
     let request = Request {
@@ -84,9 +87,9 @@ fn count(arguments: &Arguments) -> Result<()> {
         let counted = plan.clone();
         // Counting cannot fail because of the lines' content: if it was interrupted, it is run again now.
         let text = account.release_restartable(request, |permit| {
-            anyhow::Ok(Kept::count(definition, counted.start(permit)?, lines, reader, mode)?)
+            anyhow::Ok(StoredCount::count(definition, counted.start(permit)?, lines, reader, mode)?)
         })?;
-        return Ok(Kept::from_text(&text)?.show(&plan, &mut printer)?);
+        return Ok(StoredCount::from_text(&text)?.show(&plan, &mut printer)?);
     }
     let tally = plan.start(account.start(request)?)?;
     let engine = Engine::new(definition, tally, store, account.place(), &mut printer)?;
@@ -101,7 +104,7 @@ fn check_plot(arguments: &Arguments) -> Result<()> {
     writable.map_err(|error| usage(format!("--plot cannot write {}: {error}", path.display())))?;
     let same =
         |other: &Path| path.canonicalize().is_ok_and(|path| other.canonicalize().is_ok_and(|other| other == path));
-    let taken = precious(arguments).into_iter().find(|other| same(other));
+    let taken = protected_files(arguments).into_iter().find(|other| same(other));
     // Leave nothing behind if the command ends early.
     if !existed {
         let _ = std::fs::remove_file(path);
@@ -113,7 +116,7 @@ fn check_plot(arguments: &Arguments) -> Result<()> {
 }
 
 /// Files that a chart must not overwrite.
-fn precious(arguments: &Arguments) -> Vec<PathBuf> {
+fn protected_files(arguments: &Arguments) -> Vec<PathBuf> {
     let mut files = vec![arguments.file.clone()];
     files.extend(arguments.keys.as_ref().map(PathBuf::from));
     files.extend(arguments.accounting.anchor.clone());
@@ -140,9 +143,9 @@ fn resume(arguments: &Arguments, source: Source, path: &Path, showing: Showing) 
     let (skip, follows) = if arguments.skip_counted {
         (done, "lines that were counted are skipped")
     } else {
-        (0, "the input is what follows (--skip-counted if it starts again)")
+        (0, "the input is taken as the continuation (--skip-counted if it starts from the beginning)")
     };
-    say!("goes on after step {done} of a {kind} counter; {follows}");
+    say!("continuing after step {done} ({kind} counter); {follows}");
     let mut printer = Printer::new(arguments, &state.definition, showing);
     Ok(Engine::resume(state, tally, store, &mut printer)?.count(lines, reader, mode, skip)?)
 }

@@ -9,7 +9,7 @@ use reticent_ledger::registration::Asked;
 use reticent_ledger::{Dataset, DurableLedger, Place, Registration};
 use serde_json::json;
 
-use super::{Which, Whose};
+use super::{DatasetArgs, LedgerArgs};
 use crate::output::{self, Format, csv_of, say};
 
 /// The arguments of `reticent ledger create`.
@@ -27,7 +27,7 @@ earlier charges under the same unit and adjacency count against it. Without a da
 Exit codes: 0 registered, now or earlier with the same terms; 1 the ledger cannot be written; 2 usage, or different terms.")]
 pub struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    dataset: DatasetArgs,
     /// Total budget: epsilon
     #[arg(long, conflicts_with = "rho", allow_hyphen_values = true)]
     epsilon: Option<String>,
@@ -41,15 +41,15 @@ pub struct Arguments {
     #[arg(long)]
     allow_large_epsilon: bool,
     /// The privacy unit: row, or the name of a column, for a table; for `reticent count` line (one line per step), event (time
-    /// steps), or what it prints as protected
+    /// steps), or the unit that it prints
     #[arg(long, allow_hyphen_values = true)]
     unit: Option<String>,
     /// Which datasets are neighbours: add-remove or replace [default: replace if the unit is line, else add-remove]
     #[arg(long, allow_hyphen_values = true)]
     adjacency: Option<String>,
     #[command(flatten)]
-    which: Which,
-    /// Also keep the ledger's newest hash in this file
+    ledger: LedgerArgs,
+    /// Also record the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// How to print the result
@@ -60,7 +60,7 @@ pub struct Arguments {
 /// Creates the ledger and registers the dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let dataset = arguments.asked().dataset()?;
-    let place = arguments.which.place()?;
+    let place = arguments.ledger.place()?;
     let (ledger, created) = place.open_or_create()?;
     if created {
         say!("created the ledger {}", place.location);
@@ -79,8 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 impl Arguments {
     fn asked(&self) -> Asked {
         Asked {
-            name: self.whose.name.clone(),
-            file: self.whose.file.clone(),
+            name: self.dataset.name.clone(),
+            file: self.dataset.file.clone(),
             epsilon: self.epsilon.clone(),
             delta: self.delta.clone(),
             rho: self.rho.clone(),

@@ -9,7 +9,7 @@ use reticent::text::{csv_line, json_line};
 use reticent_ledger::Record;
 use reticent_ledger::history::{COLUMNS, EXACT_COLUMNS};
 
-use super::{Which, Whose};
+use super::{DatasetArgs, LedgerArgs};
 use crate::output::Format;
 
 /// Columns are as wide as the widest of this many lines, and never get narrower.
@@ -28,9 +28,9 @@ before it is shown; `reticent ledger verify` checks that none is missing.
 Exit codes: 0 shown, 1 an entry was changed or the ledger cannot be read, 2 no such ledger or dataset.")]
 pub struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    dataset: DatasetArgs,
     #[command(flatten)]
-    which: Which,
+    ledger: LedgerArgs,
     /// Show only the newest N entries
     #[arg(long, value_name = "N")]
     last: Option<u64>,
@@ -41,8 +41,8 @@ pub struct Arguments {
 
 /// Shows all entries, or those of one dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let dataset = arguments.whose.dataset()?;
-    let (place, ledger) = arguments.which.open_to_read()?;
+    let dataset = arguments.dataset.dataset()?;
+    let (place, ledger) = arguments.ledger.open_to_read()?;
     if let Some(name) = &dataset
         && ledger.account(name)?.is_none()
     {

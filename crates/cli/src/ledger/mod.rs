@@ -31,7 +31,7 @@ use reticent_ledger::{DurableLedger, Place};
   reticent ledger verify --ledger budgets.sqlite
   reticent ledger reopen visits --ledger budgets.sqlite
 
-Exit codes: 0 done and sound, 1 damaged or not readable, 2 usage or bad configuration.")]
+Exit codes: 0 success, 1 damaged or not readable, 2 usage or bad configuration.")]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -64,13 +64,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// The ledger.
 #[derive(Debug, clap::Args)]
-struct Which {
+struct LedgerArgs {
     /// The ledger: a file, or postgres://… [default: $RETICENT_LEDGER, or the one in your data directory]
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
 }
 
-impl Which {
+impl LedgerArgs {
     fn place(&self) -> Result<Place> {
         Ok(Place::new(self.ledger.as_deref())?)
     }
@@ -84,7 +84,7 @@ impl Which {
 
 /// The dataset.
 #[derive(Debug, clap::Args)]
-struct Whose {
+struct DatasetArgs {
     /// The dataset's name
     name: Option<String>,
     /// The dataset is this file, under its full path, as `reticent count FILE` looks it up
@@ -92,7 +92,7 @@ struct Whose {
     file: Option<PathBuf>,
 }
 
-impl Whose {
+impl DatasetArgs {
     /// The name; `None` if no dataset is named.
     fn dataset(&self) -> Result<Option<String>> {
         Ok(named(self.name.as_deref(), self.file.as_deref())?)

@@ -7,7 +7,7 @@ use anyhow::Result;
 use reticent_ledger::DurableLedger;
 use reticent_ledger::accounting::caller;
 
-use super::{Which, Whose};
+use super::{DatasetArgs, LedgerArgs};
 use crate::exit::usage;
 use crate::output::print;
 
@@ -28,20 +28,20 @@ Exit codes: 0 it can be charged, 1 the ledger is damaged or cannot be written, 2
 )]
 pub struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    dataset: DatasetArgs,
     #[command(flatten)]
-    which: Which,
-    /// Also keep the ledger's newest hash in this file
+    ledger: LedgerArgs,
+    /// Also record the ledger's newest hash in this file
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
 }
 
 /// Reopens one dataset.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let Some(name) = arguments.whose.dataset()? else {
+    let Some(name) = arguments.dataset.dataset()? else {
         return Err(usage("name a dataset; `reticent ledger show` lists all, and which of them are suspended"));
     };
-    let place = arguments.which.place()?;
+    let place = arguments.ledger.place()?;
     let ledger = DurableLedger::open(&place.location)?;
     if ledger.dataset(&name)?.is_none() {
         return Err(ledger.unknown(&place.location, &name)?.into());

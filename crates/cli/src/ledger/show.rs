@@ -8,7 +8,7 @@ use reticent_ledger::account;
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 use reticent_plot::terminal::{framed_bar, plain_bar};
 
-use super::{Which, Whose};
+use super::{DatasetArgs, LedgerArgs};
 use crate::output::{self, Format, aligned_table, csv, no_blocks};
 
 /// The length of a bar, in characters.
@@ -26,9 +26,9 @@ Numbers that are too long to read are rounded, what was spent up and what is lef
 Exit codes: 0 shown, 1 the ledger is damaged or cannot be read, 2 no such ledger or dataset.")]
 pub struct Arguments {
     #[command(flatten)]
-    whose: Whose,
+    dataset: DatasetArgs,
     #[command(flatten)]
-    which: Which,
+    ledger: LedgerArgs,
     /// How to print the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -36,8 +36,8 @@ pub struct Arguments {
 
 /// Shows one dataset, or all.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let dataset = arguments.whose.dataset()?;
-    let (place, ledger) = arguments.which.open_to_read()?;
+    let dataset = arguments.dataset.dataset()?;
+    let (place, ledger) = arguments.ledger.open_to_read()?;
     let accounts = match dataset {
         None => ledger.accounts()?,
         Some(name) => match ledger.account(&name)? {

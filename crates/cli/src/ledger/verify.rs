@@ -7,7 +7,7 @@ use anyhow::Result;
 use reticent::text::{json_line, printable};
 use reticent_ledger::{Anchor, Finding, Head, Inspection, Verdict};
 
-use super::Which;
+use super::LedgerArgs;
 use crate::exit;
 use crate::output::{self, Format, say};
 
@@ -25,7 +25,7 @@ was restored, the end was cut off, or the whole chain was rewritten.
 Exit codes: 0 intact, 1 altered, damaged or unreadable, 2 usage, or no ledger.")]
 pub struct Arguments {
     #[command(flatten)]
-    which: Which,
+    ledger: LedgerArgs,
     /// Compare with the hash in this file, and update it
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub struct Arguments {
 
 /// Verifies the ledger and prints the result.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let place = arguments.which.place()?;
+    let place = arguments.ledger.place()?;
     let anchor = arguments.anchor.as_ref().map(Anchor::new);
     let Inspection { verdict, held, advanced } = Inspection::of(&place.location, anchor.as_ref())?;
     let sound = verdict.is_sound();

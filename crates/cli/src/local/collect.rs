@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let there = store.count(&admission.id())?;
     let rejected: Vec<String> = collected.rejected.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let rejected = if rejected.is_empty() { "none".into() } else { rejected.join(", ") };
-    say!("counted {}; rejected: {rejected}; {there} reports of this task in all", collected.counted);
+    let rejected = if rejected.is_empty() { "0 rejected".into() } else { format!("rejected: {}", rejected.join(", ")) };
+    say!("{} counted, {rejected}; {there} reports of this task in total", collected.counted);
     Ok(())
 }

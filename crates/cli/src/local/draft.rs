@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use reticent::Error;
-use reticent::error::Explained;
 use reticent::local::{Domain, Task};
 
 use crate::exit::usage;
@@ -59,33 +58,26 @@ pub struct Draft {
 impl Draft {
     /// The task, validated.
     pub fn task(&self) -> Result<Task> {
-        let epsilon = self.epsilon.parse().map_err(flagged)?;
-        let expires = self.expires.parse().map_err(|error| as_flag("expires", error))?;
+        let epsilon = self.epsilon.parse()?;
+        let expires = self.expires.parse().map_err(|error: Error| error.named("expires"))?;
         let mut task =
             Task::builder(&self.question, self.domain()?, epsilon, expires).minimum_batch(self.minimum_batch);
         if let Some(mechanism) = &self.mechanism {
             task = task.mechanism(mechanism);
         }
         if let Some(memoisation) = &self.memoisation {
-            task = task.memoisation(memoisation.parse().map_err(flagged)?);
+            task = task.memoisation(memoisation.parse()?);
         }
         if let Some(lifetime) = &self.lifetime_epsilon {
-            task = task.lifetime_epsilon(lifetime.parse().map_err(|error| as_flag("lifetime-epsilon", error))?);
+            task = task.lifetime_epsilon(lifetime.parse().map_err(|error: Error| error.named("lifetime-epsilon"))?);
         }
         if self.allow_large_epsilon {
             task = task.allow_large_epsilon();
         }
         if let Some(precision) = &self.time_precision {
-            task = task.time_precision(precision.parse().map_err(flagged)?);
+            task = task.time_precision(precision.parse()?);
         }
-        let task = task.build().map_err(flagged)?;
-        // It is shown to everyone who is asked.
-        if reticent::secrets::holds_a_key(&serde_json::to_string(&task)?) {
-            return Err(usage(
-                "the task contains a private key or a token, but anyone may read it; leave the secret out",
-            ));
-        }
-        Ok(task)
+        Ok(task.build()?)
     }
 
     fn domain(&self) -> Result<Domain> {
@@ -104,24 +96,5 @@ impl Draft {
         }
         let (alphabet, longest) = (self.alphabet.clone().unwrap_or_default(), self.longest.unwrap_or_default());
         Ok(Domain::Texts { alphabet, longest })
-    }
-}
-
-/// An error about a setting that is a flag of its own here.
-fn flagged(error: Error) -> anyhow::Error {
-    match error.setting().map(str::to_owned) {
-        Some(setting) => as_flag(&setting, error),
-        None => error.into(),
-    }
-}
-
-/// An error about a parameter, which this command calls `flag`.
-fn as_flag(flag: &str, error: Error) -> anyhow::Error {
-    match error {
-        Error::Parameter { value, allowed, .. } => usage(format!("--{flag} is {value}, but it must be {allowed}")),
-        Error::Unconfirmed { value, allowed, why, .. } => usage(format!(
-            "--{flag} is {value}, but it must be {allowed}, or confirmed with --allow-large-epsilon: {why}"
-        )),
-        other => other.into(),
     }
 }

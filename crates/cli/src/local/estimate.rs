@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn estimate(arguments: &Arguments) -> Result<()> {
     let admission = Admission::new(task_file::read(&arguments.task)?);
-    let delta: Delta = arguments.delta.parse().map_err(|error| usage(format!("--delta: {error}")))?;
+    let delta: Delta = arguments.delta.parse()?;
     if !arguments.store.is_file() {
         let store = arguments.store.display();
         return Err(usage(format!("--store {store} does not exist; `reticent local collect` creates it")));

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The answer; - reads it from standard input, where no other user of this machine can see it
     #[arg(long, allow_hyphen_values = true)]
     answer: String,
-    /// The device's folder, with its key and its memory [default: a folder among your own data]
+    /// The device's folder, with its key and its memory [default: a folder in your data directory]
     #[arg(long, value_name = "DIR")]
     device: Option<PathBuf>,
 }
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         text => text.to_owned(),
     };
-    let answer = task.domain().answer(&answer).map_err(|error| usage(format!("--{error}")))?;
+    let answer = task.domain().answer(&answer)?;
     let folder = match &arguments.device {
         Some(folder) => folder.clone(),
         None => dirs::data_dir().context("your data directory is unknown; name a folder with --device")?.join(FOLDER),

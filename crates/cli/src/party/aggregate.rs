@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use reticent_aggregators::{Answer, Collected, Config, Draft, Error, Process, Record, Report, Simulated, Task, upload};
-use reticent_party::promise::against;
+use reticent_party::words::against;
 use serde_json::json;
 
-use crate::exit::usage;
+use crate::exit::{REFUSED, usage};
 use crate::output::{Format, csv, json_lines, number_table, print, say, write_new};
 
 /// The arguments of `reticent party aggregate`.
@@ -198,14 +198,14 @@ fn collect(arguments: &Collect) -> Result<ExitCode> {
             }
             show(process.task(), &record, arguments.format)
         }
-        Collected::TooFew { accepted, dropped } => too_few(process.task(), accepted, dropped),
+        Collected::TooFew { accepted, dropped } => Ok(too_few(process.task(), accepted, dropped)),
     }
 }
 
-fn too_few(task: &Task, accepted: u64, dropped: u64) -> Result<ExitCode> {
+fn too_few(task: &Task, accepted: u64, dropped: u64) -> ExitCode {
     let least = task.minimum_reports();
     say!("{accepted} of at least {least} reports ({dropped} dropped): nothing was opened or charged");
-    Ok(ExitCode::FAILURE)
+    ExitCode::from(REFUSED)
 }
 
 fn read(arguments: &Read) -> Result<ExitCode> {
@@ -224,7 +224,7 @@ fn simulate(arguments: &Simulate) -> Result<ExitCode> {
     let collected = simulated.collect()?.into_iter().next().context("there is no aggregator")??;
     match collected {
         Collected::Released { record, .. } => show(simulated.task(), &record, arguments.format),
-        Collected::TooFew { accepted, dropped } => too_few(simulated.task(), accepted, dropped),
+        Collected::TooFew { accepted, dropped } => Ok(too_few(simulated.task(), accepted, dropped)),
     }
 }
 
@@ -235,7 +235,7 @@ fn answers(task: &Task, path: &Path) -> Result<Vec<Answer>> {
 }
 
 fn show(task: &Task, record: &Record, format: Format) -> Result<ExitCode> {
-    let (rows, half_width) = (record.named_sums(task)?, task.plan().error().half_width());
+    let (rows, half_width) = (record.named_sums(task)?, task.plan().error_bar().half_width());
     match format {
         Format::Json => print(&json_lines(record.to_json_lines(task)?))?,
         Format::Csv => {

@@ -24,7 +24,7 @@ pub struct Arguments {
 /// Creates a key.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let key = PrivateKey::create(&arguments.file)?;
-    say!("the private key is in {}; the public one, for the task:", arguments.file.display());
+    say!("private key written to {}; public key for the task:", arguments.file.display());
     print(&format!("{key}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::secrets::Quiet;
 use reticent_party::{CheckedTask, Config, OwnRows};
 
 use super::show;
@@ -38,7 +39,7 @@ pub struct Arguments {
 /// Takes part.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let config = Config::read(&arguments.config)?;
-    crate::query::quiet_panics();
+    let _quiet = Quiet::new();
     let checked = CheckedTask::read(&config.task)?;
     let mut rows = OwnRows::open(&checked, &config.tables)?;
     if arguments.dry_run {

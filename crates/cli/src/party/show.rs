@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use reticent_party::CheckedTask;
-use reticent_party::promise::OWN_ROWS;
+use reticent_party::words::OWN_ROWS;
 use reticent_plot::terminal::short;
 use reticent_sql::Answer;
 use serde_json::json;
@@ -50,12 +50,12 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
             "sensitivity": task.sensitivity(),
             "bound": task.bound(),
             "standard_deviation_in_steps": plan.standard_deviation(),
-            "half_width_in_steps": plan.error().half_width(),
+            "half_width_in_steps": plan.error_bar().half_width(),
         });
         return Ok(print(&format!("{object}\n"))?);
     }
     let error = |part: &reticent_sql::joint::Part| {
-        let half_width = plan.error().half_width() * part.step.to_f64();
+        let half_width = plan.error_bar().half_width() * part.step.to_f64();
         let text = format!("± {} in each group (95 %, noise only)", short(half_width).trim_end_matches(".00"));
         (part.words.clone(), text)
     };
@@ -70,10 +70,7 @@ pub fn terms(checked: &CheckedTask, format: Format) -> Result<()> {
         ("numbers".into(), format!("{} in {} groups", shape.cells(), shape.groups())),
     ];
     rows.extend(shape.parts.iter().map(error));
-    rows.push((
-        "clamped".into(),
-        format!("not below {} rows in a group of one party", shape.rows_within(task.bound())),
-    ));
+    rows.push(("clamping".into(), format!("none below {} rows per group and party", shape.rows_within(task.bound()))));
     rows.extend(
         task.parties().iter().map(|member| (member.name.clone(), format!("{} at {}", member.key, member.address))),
     );

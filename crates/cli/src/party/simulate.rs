@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::secrets::Quiet;
 use reticent_party::{Cell, CheckedTask, OwnRows};
 
 use super::show;
@@ -66,7 +67,7 @@ struct Stage {
 impl Stage {
     /// The task, and each party's rows.
     fn set(&self) -> Result<(CheckedTask, Vec<OwnRows>)> {
-        crate::query::quiet_panics();
+        let _quiet = Quiet::new();
         let checked = CheckedTask::read(&self.task)?;
         let rows = OwnRows::of_all(&checked, &self.tables)?;
         Ok((checked, rows))
@@ -116,5 +117,5 @@ pub fn view(arguments: &ViewArguments) -> Result<ExitCode> {
 
 /// Says that nothing is charged.
 pub fn warn() {
-    say!("warning: a simulation: no ledger is charged, and the person who runs it sees all rows; use invented ones");
+    say!("warning: simulation only: nothing is charged, and you see all rows; use invented data");
 }

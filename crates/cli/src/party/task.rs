@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
-use reticent_ledger::accounting::refuse_public;
+use reticent::secrets::Quiet;
 use reticent_party::task::Number;
 use reticent_party::{CheckedTask, Config, Draft, Member, OwnRows, Task};
 
 use super::show;
 use crate::exit::usage;
 use crate::output::{Format, print, say, write_new};
-use crate::query::{listed_files, pairs, public_keys};
+use crate::query::{pairs, public_keys};
 
 /// The arguments of `reticent party task`.
 #[derive(Debug, clap::Args)]
@@ -139,13 +139,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn check(check: &Check) -> Result<()> {
-    crate::query::quiet_panics();
+    let _quiet = Quiet::new();
     let checked = CheckedTask::read(&check.task)?;
     if let Some(path) = &check.config {
         let config = Config::read(path)?;
         checked.task().place(&config.party)?;
         OwnRows::open(&checked, &config.tables)?;
-        say!("the query fits the table of {}", config.party);
+        say!("the query is valid for {}'s table", config.party);
     }
     say!("the task is consistent; all parties must have this hash:");
     print(&format!("{}\n", checked.task().hash()))?;
@@ -153,9 +153,7 @@ fn check(check: &Check) -> Result<()> {
 }
 
 fn write(new: &New) -> Result<()> {
-    crate::query::quiet_panics();
-    // The keys become part of the task, which everyone can read.
-    refuse_public(None, &listed_files(&new.keys).collect::<Vec<_>>())?;
+    let _quiet = Quiet::new();
     let text = draft(new)?.derived(new.bound)?.to_toml();
     // Find mistakes before anyone has the task.
     let checked = CheckedTask::new(text.parse::<Task>()?)?;
@@ -193,7 +191,8 @@ fn draft(new: &New) -> Result<Draft> {
         adjacency: new.adjacency.clone(),
         sql: new.sql.clone(),
         bounds: pairs("--bounds", &new.bounds, "age=0..120")?.into_iter().collect(),
-        keys: public_keys(&new.keys)?.into_iter().collect(),
+        // They become part of the task, which everyone can read.
+        keys: public_keys(&new.keys, None)?.into_iter().collect(),
         max_rows: new.max_rows,
         max_groups: new.max_groups,
         bound: 0,

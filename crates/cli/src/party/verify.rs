@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::secrets::Quiet;
 use reticent_party::{CheckedTask, Task, Transcript};
 use serde_json::json;
 
@@ -50,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let keys = if task.is_some() { "the task's keys" } else { "the keys in it (--task compares them with yours)" };
     say!("verified {} signatures with {keys}", verdict.signatures);
-    crate::query::quiet_panics();
+    let _quiet = Quiet::new();
     let checked = CheckedTask::new(transcript.task.clone())?;
     let answer = checked.answer(&transcript.output)?;
     show::answer(&checked, &answer, transcript.attempt, Some(&arguments.transcript), arguments.format)?;

@@ -21,7 +21,7 @@ const COLUMNS: &str =
   reticent plan count --horizon 1048576 --epsilon 1
   reticent plan count --horizon 2^20 --epsilon 1 --delta 1e-6 --format json
   reticent plan count --unbounded --epsilon 0.5 --range -1..1
-  reticent plan count --horizon 1440 --epsilon 1 --rho 0.05 --unit steps:3 --plot plan.svg
+  reticent plan count --horizon 1440 --epsilon 1 --rho 0.05 --unit events:3 --plot plan.svg
 
 Errors are due to noise alone and do not depend on the data: the root mean square at the last step, on average over \
 all steps, and at the worst step; and the 95 % quantile of the largest error of a whole run, which is exact, \
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Clamping bounds of an event (of a step, if that is the unit)
     #[arg(long, default_value = "0..1", value_parser = crate::numbers::range, allow_hyphen_values = true)]
     range: (i64, i64),
-    /// The privacy unit: event, step, or steps:N for a person with at most N events
+    /// The privacy unit: event, step, or events:N for a person with at most N events
     #[arg(long, default_value = "event", allow_hyphen_values = true)]
     unit: String,
     /// Which streams are neighbours: add-remove or replace
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn stream(arguments: &Arguments) -> Result<Stream> {
     let (low, high) = arguments.range;
     let horizon = arguments.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
-    Ok(Stream::new(low, high)?
+    Ok(Stream::new(low..=high)?
         .with_unit(arguments.unit.parse::<Unit>()?)?
         .with_adjacency(arguments.adjacency.parse::<Adjacency>()?)?
         .with_horizon(horizon)?)

@@ -12,7 +12,7 @@ pub fn table(plan: &Comparison) -> String {
     let mut lines = vec![heading(plan), rows(plan).to_string()];
     lines.extend(sentence(plan));
     for bound in &plan.lower_bounds {
-        lines.push(format!("Lower bound: {} {}.", short(bound.value), bound.on));
+        lines.push(format!("Lower bound: {}.", bound.words.replace("{}", &short(bound.value))));
     }
     if !plan.left_out.is_empty() {
         let reasons = plan.left_out.iter().map(|(reason, names)| format!("{} ({reason})", names.join(", ")));

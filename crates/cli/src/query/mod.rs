@@ -13,15 +13,14 @@ pub mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
-use reticent::ledger::Ended;
-use reticent_ledger::accounting::{Request, refuse_public};
-use reticent_ledger::files::shared;
+use anyhow::Result;
+use reticent::secrets::Quiet;
+use reticent_ledger::accounting::{Request, check_public};
 use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Asked, Input, Outcome, Query, RunLimits, Settings, Table};
+use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table};
 
 pub use arguments::Arguments;
 
@@ -31,22 +30,16 @@ use crate::output::say;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    quiet_panics();
+    let _quiet = Quiet::new();
     // Keys and public tables are read, and their errors reported, before anything is charged.
-    let key_files = key_files(arguments);
-    refuse_public(arguments.accounting.ledger.as_deref(), &key_files)?;
+    let (ledger, mut public) = (arguments.accounting.ledger.as_deref(), key_files(arguments));
+    check_public(ledger, &public, &[])?;
     let settings = settings(arguments)?;
-    let place = one_place(settings.places(), arguments.accounting.dataset.is_some())?;
+    let place = settings.place(arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
-    let public = settings.public_files();
-    if let Some(file) = shared(&public, &files).or_else(|| shared(&key_files, &files)) {
-        let file = file.display();
-        return Err(usage(format!(
-            "{file} is given as public and as private; leave it out of --public-table and of the files of keys, or of --table"
-        )));
-    }
-    refuse_public(arguments.accounting.ledger.as_deref(), &public)?;
+    public.extend(settings.public_files());
+    check_public(ledger, &public, &files)?;
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
@@ -66,9 +59,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }
-    let before = account.remembered()?.and_then(|before| clock::remembered(&description, &before));
     let request = Request {
-        description: before.unwrap_or(description),
+        description: clock::charged(description, account.remembered()?),
         unit: query.unit().to_string(),
         adjacency: query.adjacency(),
         guarantee: query.guarantee().clone(),
@@ -76,17 +68,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // Set up before the charge, so that every charge gets an outcome.
     let engine = limits.engine();
     interrupt::on_ctrl_c(&engine.interrupt)?;
-    let interrupt = engine.interrupt.clone();
     let query = query.with_engine(engine);
-    let text = account.release(request, |mut permit| match query.outcome(&mut permit) {
-        // An interrupt depends on the user, not on the rows.
-        outcome @ Outcome::Failed if !interrupt.was_called() => Ended::Failed(outcome.to_text()),
-        outcome => Ended::Released(outcome.to_text()),
-    })?;
-    let outcome = Outcome::from_text(&text)
-        .ok_or_else(|| anyhow!("the ledger's record for this request is not the answer to a query"))?;
-    // Whatever it is, it was charged: no longer a usage error.
-    let answer = outcome.answer().map_err(|error| anyhow!("{error}"))?;
+    let answer = QueryOutcome::stored_answer(&account.release(request, |permit| query.run(permit))?)?;
     show::answer(&answer, arguments.format)?;
     Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
@@ -108,7 +91,7 @@ fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
 }
 
 /// The files named by `--keys`.
-pub fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
+fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
     let values = keys.iter().filter_map(|text| text.split_once('='));
     values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
@@ -138,7 +121,7 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         max_groups: arguments.max_groups.clone(),
         max_rows: arguments.max_rows.clone(),
         bounds: pairs("--bounds", &arguments.bounds, "age=0..120")?,
-        keys: public_keys(&arguments.keys)?,
+        keys: public_keys(&arguments.keys, arguments.accounting.ledger.as_deref())?,
         weights: pairs("--weight", &arguments.weights, "mean=2")?,
     };
     let policies = arguments.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
@@ -146,8 +129,9 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
 }
 
 /// The public keys of each column, from `--keys`.
-pub fn public_keys(written: &[String]) -> Result<Vec<(String, Vec<String>)>> {
-    let listed = |(column, text): (String, String)| Ok((column.clone(), keys(&column, &text, None)?));
+pub fn public_keys(written: &[String], ledger: Option<&str>) -> Result<Vec<(String, Vec<String>)>> {
+    let allow = |file: &Path| -> Result<()> { Ok(check_public(ledger, &[file.into()], &[])?) };
+    let listed = |(column, text): (String, String)| Ok((column.clone(), keys(&column, &text, None, allow)?));
     pairs("--keys", written, "region=regions.csv")?.into_iter().map(listed).collect()
 }
 
@@ -162,19 +146,5 @@ fn pair<'text>(flag: &str, text: &'text str, example: &str) -> Result<(&'text st
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
         _ => Err(usage(format!("{flag} {text}: write it as {flag} {example}"))),
-    }
-}
-
-/// Silences panics: their messages may contain rows.
-pub fn quiet_panics() {
-    std::panic::set_hook(Box::new(|_| {}));
-}
-
-/// Several private tables need a common dataset name.
-fn one_place(mut places: Vec<PathBuf>, named: bool) -> Result<Option<PathBuf>> {
-    match (places.len(), named) {
-        (1, _) => Ok(places.pop()),
-        (_, true) => Ok(None),
-        _ => Err(usage("the query uses several private tables: name their dataset with --dataset")),
     }
 }

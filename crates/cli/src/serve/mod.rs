@@ -34,7 +34,7 @@ pub struct Arguments {
     /// What to serve, in a TOML file: tables with their policies, streams, budgets, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Data directory, for one process at a time [default: a folder among your own data]
+    /// Data directory, for one process at a time [default: a folder in your data directory]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1:8080]
@@ -43,8 +43,8 @@ pub struct Arguments {
     /// The ledger to charge, a file or postgres://… [default: $RETICENT_LEDGER, or else a file in the data directory]
     #[arg(long, value_name = "PLACE")]
     ledger: Option<String>,
-    /// Keep the ledger's newest hash in this file, best on another disk, and charge nothing if the ledger does not continue it: this
-    /// detects that an older copy of the ledger was restored
+    /// Record the ledger's newest hash in this file, best on another disk, and refuse to charge a ledger that lacks that entry
+    /// (detects a restored older copy)
     #[arg(long, value_name = "FILE")]
     anchor: Option<PathBuf>,
     /// Also take events from NATS JetStream, such as nats://127.0.0.1:4222
@@ -74,7 +74,7 @@ A configuration:
   step = \"1m\"
   epsilon = 1
 
-It stops when it is told to (SIGTERM or SIGINT): requests are finished, everything is durable, the exit code is 0.";
+SIGTERM and SIGINT stop it cleanly: open requests finish, everything is durable, and the exit code is 0.";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {

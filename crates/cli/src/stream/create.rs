@@ -1,7 +1,7 @@
 //! `reticent stream create`.
 
 use anyhow::Result;
-use reticent_client::streams::keys;
+use reticent_ledger::keys::public_keys;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ pub struct Arguments {
     /// curator, or pan-private: the contents of memory and disk are private, too [default: curator]
     #[arg(long)]
     mode: Option<String>,
-    /// The privacy unit: event, step or steps:N [default: event]
+    /// The privacy unit: event, step or events:N [default: event]
     #[arg(long)]
     unit: Option<String>,
     /// Which streams are neighbours: add-remove or replace
@@ -77,12 +77,22 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let client = arguments.service.client()?;
     let mut draft = serde_json::to_value(arguments)?;
-    draft["keys"] = arguments.keys.as_deref().map(keys).transpose()?.into();
+    draft["keys"] = match arguments.keys.as_deref() {
+        Some(word @ ("none" | "selected")) => word.into(),
+        Some(list) => public_keys(list, &[], None)?.into(),
+        None => Value::Null,
+    };
     if let Value::Object(fields) = &mut draft {
         fields.retain(|_, value| !value.is_null() && *value != Value::Bool(false));
     }
     let created = client.post("/v1/streams", &draft)?;
     let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
-    say!("created {}: {}, charged to {}; {}", arguments.name, text("guarantee"), text("dataset"), text("promise"));
+    say!(
+        "created {}: {}, charged to {}; {}",
+        arguments.name,
+        text("guarantee"),
+        text("dataset"),
+        text("guarantee_in_words")
+    );
     Ok(())
 }

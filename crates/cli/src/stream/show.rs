@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let header: &[&str] =
         if keyed { &["step", "closed", "key", "value", "±"] } else { &["step", "closed", "value", "±"] };
     let [guarantee, dataset, promise, bars] =
-        ["guarantee", "dataset", "promise", "half_widths"].map(|name| text(&stream[name]));
+        ["guarantee", "dataset", "guarantee_in_words", "half_widths"].map(|name| text(&stream[name]));
     say!("{}: {guarantee}, charged to {dataset}; {promise}; ± is {bars}", arguments.name);
     match arguments.format {
         Format::Table => {

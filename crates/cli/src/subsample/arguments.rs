@@ -101,32 +101,32 @@ const AFTER_HELP: &str = "How it works:
 (two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is, so the statistic itself need not be private. \
 The most frequent answer is released unchanged if no single unit could have made the difference; otherwise the outcome is a refusal. \
 With --numeric the noisy mean of the answers is released, unless too many blocks have none; the error bar covers the noise and \
-the missing answers. Blocks are small: a statistic is only as good as it is on rows/K rows.
+the missing answers. Blocks are small: the statistic must be useful on rows/K rows.
 
 Runs:
-  Each run is a process of its own. It gets its block as CSV with the header on standard input and answers with the first \
-line of its standard output, without the blanks around it. It has no answer if it prints none, or one longer than 4096 \
-bytes, ends with a code other than 0, or is not done within --time-limit; then it is killed with all it started. Its standard \
-error is discarded, its environment is PATH, LANG, LC_ALL, TZ, HOME and TMPDIR, its directory is empty and removed \
-afterwards. Where the system allows it, it has no network and sees no other processes; what is so is said.
-  An answer must be computed from its block alone. A program that leaves notes for its other runs breaks the promise.
-  With --jobs N a run that takes all time or memory can push those beside it over their limits. That is paid for: the noise, and the \
-agreement that is needed, are those of a unit that changes N answers. Runs begin in turns of N, and a turn ends before the next begins.
-  Before anything is charged the program is tried on rows that nobody has. If it has no answer there, nothing is charged.
-  Every run takes --time-limit, also if it is done before, so that the time of the whole tells nothing.
+  Each run is a process of its own. It reads its block as CSV, with a header, from standard input. Its answer is the first line \
+it prints, trimmed. There is no answer if it prints nothing, prints more than 4096 bytes, exits with a code other than 0, or \
+exceeds --time-limit; in that case it and its child processes are killed. Its standard error is discarded, its environment is \
+PATH, LANG, LC_ALL, TZ, HOME and TMPDIR, and its directory is empty and removed afterwards. Where the system allows it, a run \
+has no network and cannot see other processes; the output says what applies.
+  An answer must be computed from its block alone. A program that passes information between runs voids the guarantee.
+  With --jobs N, one greedy run can push the N − 1 others over their limits. The noise, and the agreement required, therefore \
+allow for a unit that changes N answers. Runs start in rounds of N.
+  Before anything is charged, the program is tried on invented rows. If it gives no answer, nothing is charged.
+  Every run is padded to --time-limit, so that the total time reveals nothing.
 
 SQL:
-  Columns are text, and numbers where the query computes with them, takes AVG, SUM or the like of them, or compares them with \
-numbers; use CAST elsewhere. What cannot be read or cast is NULL. A query that fails, or does not give one row, has no answer.
+  A column is text unless the query computes with it, aggregates it (AVG, SUM, …) or compares it with a number; use CAST \
+elsewhere. What cannot be read or cast is NULL. A query that fails or does not return exactly one row gives no answer.
 
 Input:
-  The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are \
-empty, further ones are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run gets CSV in any case. \
-Rows without an entry in the unit's column are dropped.
+  The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are empty; \
+extra cells are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run always gets CSV. Rows without a \
+unit are dropped.
 
 Accounting:
-  It is charged before a row is read; a refusal costs what an answer costs. With --request ID, asked again, the same is \
-printed and nothing is charged or run.
+  The charge is made before any row is read, and a refusal costs as much as an answer. Repeating --request ID prints the stored \
+outcome; nothing is charged or run again.
 
 Example:
   seq 5000 | awk 'BEGIN {print \"age\"} {print 20 + $1 % 50}' > ages.csv

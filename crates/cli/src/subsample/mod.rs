@@ -15,7 +15,6 @@ use std::io::BufReader;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use reticent::ledger::Ended;
 use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
@@ -54,16 +53,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let request = request(arguments, &subsample)?;
     subsample.words().iter().for_each(|line| say!("{}", line.spelled(Spelling::Flag)));
-    // A broken file may make its reader panic, with rows in the message.
-    crate::query::quiet_panics();
     let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks(), "blocks"));
-    let kept = account.release(request, |mut permit| {
-        let released = subsample.release(&mut permit, || bar.inc(1));
+    let kept = account.release(request, |permit| {
+        let result = subsample.run(permit, || bar.inc(1));
         bar.finish_and_clear();
-        match released {
-            Ok(kept) => Ended::Released(kept.to_text()),
-            Err(_) => Ended::Failed(Kept::Failed.to_text()),
-        }
+        result
     })?;
     show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())
 }
@@ -71,16 +65,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// How answers become a release.
 fn plan(arguments: &Arguments) -> Result<Plan> {
     let summary = Summary::asked(arguments.numeric.as_deref(), arguments.delta.as_deref())?;
-    let plan = Plan::new(Parameters {
+    Ok(Plan::new(Parameters {
         unit: arguments.unit.as_deref().unwrap_or("row").into(),
         adjacency: arguments.adjacency.parse()?,
         blocks: arguments.blocks,
         default: arguments.default.clone(),
         schedule: Schedule::asked(arguments.jobs, arguments.time_limit, !arguments.unpadded)?,
+        allow_large_epsilon: arguments.allow_large_epsilon,
         ..Parameters::new(arguments.epsilon.parse()?, summary)
-    })?;
-    plan.guarantee().clone().confirmed(arguments.allow_large_epsilon)?;
-    Ok(plan)
+    })?)
 }
 
 /// The statistic given by the arguments, checked without reading a row.
@@ -91,7 +84,8 @@ fn statistic(arguments: &Arguments, header: &[String]) -> Result<Statistic> {
         }
         (Some(sql), _) => {
             // This executable, in another process.
-            let program = std::env::current_exe().context("this program does not find itself to run the SQL")?;
+            let program =
+                std::env::current_exe().context("cannot locate the reticent executable, which runs the SQL")?;
             Statistic::sql(sql, header, Worker { program, arguments: vec!["block-sql".into(), "--".into()] })
         }
         (None, Some(program)) => Statistic::program(program, &arguments.program_arguments),

@@ -33,7 +33,7 @@ pub fn outcome(kept: &Kept, format: Format, guarantee: &Guarantee, is_mean: bool
 pub fn dry_run(known: &DryRun<'_>, format: Format) -> Result<()> {
     let facts = known.facts().into_iter().map(|(name, value)| vec![name, value]);
     output::print(&match format {
-        Format::Table => format!("{}\n", text_table(&["without spending anything", ""], facts)),
+        Format::Table => format!("{}\n", text_table(&["dry run: nothing is spent", ""], facts)),
         Format::Json => format!("{}\n", known.to_json()),
         Format::Csv => output::csv("what,value", facts),
     })?;

@@ -65,7 +65,7 @@ fn what_does_not_match_the_dataset_is_refused_before_it_is_charged() {
     for (arguments, message) in [
         (
             format!("--ledger {ledger} --dataset people --adjacency add-remove"),
-            "protects the unit line, but this protects part of a line",
+            "is for the privacy unit line, but this release is for part of a line",
         ),
         (format!("--ledger {ledger} --dataset people --rho 0.1"), "is in ε, and ρ = 0.1 cannot be charged to it"),
         (format!("--ledger {ledger} --dataset poeple"), "has no dataset poeple"),
@@ -102,7 +102,7 @@ fn without_a_ledger_named_everything_is_added_up_by_path() {
     let detour = folder.join("../count-own/./visits.txt");
     assert!(said(&detour, "").contains("spent on it so far: ε = 0.2 (unit line, replace); there is no limit"));
     // Different terms are accounted for separately.
-    let apart = said(&file, "--unit steps:3");
+    let apart = said(&file, "--unit events:3");
     assert!(apart.contains("ε = 0.2 (unit line, replace); ε = 0.1 (unit 3 lines, replace)"), "{apart}");
     // A copy is another dataset, and so is an explicit name.
     let copy = folder.join("copy.txt");
@@ -123,7 +123,7 @@ fn nothing_is_charged_only_where_there_is_no_budget() {
     let own = ledger_with(&folder.join("reticent"), "1");
     let output = count_at(&folder, "- --epsilon 1 --horizon 8 --no-ledger", b"1\n");
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("warning: not accounted for"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("warning: no ledger was charged"), "{}", text(&output.stderr));
     let output = count_at(&folder, "- --epsilon 1 --horizon 8 --no-ledger --dataset people", b"1\n");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("people has a budget of ε = 1"), "{}", text(&output.stderr));
@@ -158,7 +158,11 @@ fn the_same_request_costs_once_and_says_the_same() {
     assert_eq!(text(&asked("monday", "--format csv").stdout).lines().count(), 4);
     let other = asked("monday", "--epsilon 0.2");
     assert_eq!((other.status.code(), other.stdout.len()), (Some(2), 0));
-    assert!(text(&other.stderr).contains("request monday of people was a different one"), "{}", text(&other.stderr));
+    assert!(
+        text(&other.stderr).contains("request id monday of people was already used for a different request"),
+        "{}",
+        text(&other.stderr)
+    );
     assert_eq!(charges(&place), 1);
     // It ends as before: with more lines than steps.
     fs::write(&file, "1\n".repeat(9)).expect("written");
@@ -173,7 +177,7 @@ fn the_same_request_costs_once_and_says_the_same() {
 /// A count that was charged and interrupted is completed when the request is repeated; nothing is charged twice.
 #[test]
 fn an_interrupted_request_is_counted_when_it_is_asked_again() {
-    use reticent::ledger::Ledger as _;
+    use reticent::ledger::Keeper as _;
     let (first, second) = (directory("uninterrupted"), directory("interrupted"));
     let (whole, place, file) = (ledger_with(&first, "1"), ledger_with(&second, "1"), second.join("visits.txt"));
     fs::write(&file, "1\n0\n1\n").expect("written");
@@ -185,13 +189,13 @@ fn an_interrupted_request_is_counted_when_it_is_asked_again() {
     };
     assert_eq!(asked(&whole).status.code(), Some(0));
     let open = |place: &Path| DurableLedger::open(&Location::File(place.into())).expect("a ledger");
-    let charge = open(&whole).request("people", "monday").expect("readable").expect("charged");
+    let (charge, _) = open(&whole).request("people", "monday").expect("readable").expect("charged");
     open(&place).charge(&charge).expect("charged");
     let output = asked(&place);
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), values_from(1, &output).len()), (Some(0), 3), "{said}");
     assert!(
-        said.contains("request monday was charged before, and nothing was kept for it: nothing is charged"),
+        said.contains("request monday was charged before but not finished; running it again under the same charge"),
         "{said}"
     );
     let again = asked(&place);
@@ -274,11 +278,11 @@ fn units_that_mean_something_else_have_another_name() {
     for (more, unit) in [
         ("--column n --horizon 2".into(), "line"),
         ("--column n --horizon 2 --unit event --adjacency replace".into(), "line"),
-        ("--column n --horizon 2 --unit steps:2".into(), "2 lines"),
+        ("--column n --horizon 2 --unit events:2".into(), "2 lines"),
         ("--column n --horizon 2 --adjacency add-remove".into(), "part of a line"),
         (format!("--column n {time} --step 1d"), "event"),
         (format!("--column n {time} --step 1h"), "event"),
-        (format!("--column n {time} --step 1h --unit steps:2"), "2 events"),
+        (format!("--column n {time} --step 1h --unit events:2"), "2 events"),
         (format!("--column n {time} --step 1h --unit step --range 0..1"), "step of 1h"),
         (format!("--column n {time} --step 60m --unit step --range 0..1"), "step of 1h"),
         (format!("--column n {time} --step 1d --unit step --range 0..1"), "step of 1d"),
@@ -332,7 +336,7 @@ fn an_epoch_is_never_lowered() {
     fs::remove_file(&save).expect("removed");
     let again = count_with(&start, b"1\n");
     assert_eq!(again.status.code(), Some(2));
-    assert!(text(&again.stderr).contains("state.json.epoch is left of a counter"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("state.json.epoch is left over from a counter"), "{}", text(&again.stderr));
     fs::write(&save, older).expect("put back");
     assert_ne!(count_with(&format!("- --resume --save {}", save.display()), b"1\n").status.code(), Some(0));
 }
@@ -399,7 +403,7 @@ fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
             format!("{other} {ledger} --dataset people --keys {hard}"),
             format!("{name}, which it belongs to, has a budget"),
         ),
-        (format!("{data} {ledger} --keys {hard}"), "is the file that is counted".into()),
+        (format!("{data} {ledger} --keys {hard}"), "is private in this request".into()),
     ] {
         let output = count_with(&arguments, b"");
         let said = text(&output.stderr);
@@ -408,7 +412,7 @@ fn a_file_with_a_budget_has_it_under_every_name_and_lists_no_keys() {
     // Nor does it have another one as standard input.
     for (arguments, message) in [
         (format!("- {ledger} --dataset people --keys home"), format!("{name} has a budget of ε = 1")),
-        (format!("- {ledger} --keys {data}"), "is the file that is counted".into()),
+        (format!("- {ledger} --keys {data}"), "is private in this request".into()),
     ] {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let output = command(&arguments).stdin(fs::File::open(&hard).expect("there")).output().expect("it ends");

@@ -43,7 +43,7 @@ fn lines_that_are_sums_of_events_are_not_clamped() {
     assert_eq!(sums("- --adjacency add-remove --horizon 3", b"12\n7\n"), [12, 19]);
     assert_eq!(sums("- --adjacency add-remove --unit step --range 0..9 --horizon 3", b"12\n7\n"), [9, 16]);
     assert_eq!(sums("- --unit event --range 0..9 --horizon 3", b"12\n7\n"), [9, 16]);
-    assert_eq!(sums("- --unit steps:3 --range 0..9 --horizon 3", b"12\n7\n"), [9, 16]);
+    assert_eq!(sums("- --unit events:3 --range 0..9 --horizon 3", b"12\n7\n"), [9, 16]);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn keyed_counters_are_saved_and_go_on() {
 #[test]
 fn mistakes_are_named() {
     for (arguments, message) in [
-        ("--key k --keys , --horizon 9 --epsilon 1", "names no key"),
+        ("--key k --keys , --horizon 9 --epsilon 1", "there is no key"),
         ("--key nokey --keys a --horizon 9 --epsilon 1", "has no column nokey"),
         ("--keys a --horizon 9 --epsilon 1", "--key"),
         ("--key k --keys a --horizon 9 --epsilon 1 --unit step", "unit is step, but it must be"),

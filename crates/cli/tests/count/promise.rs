@@ -27,7 +27,7 @@ fn what_is_promised_and_assumed_is_said_first() {
     }
 }
 
-/// A guarantee that promises next to nothing must be confirmed, and is then reported as such.
+/// A guarantee that gives almost no protection must be confirmed, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
@@ -36,7 +36,7 @@ fn a_large_epsilon_must_be_confirmed() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("at most 10, or confirmed with --allow-large-epsilon"));
     let said = text(&count_with("- --horizon 8 --epsilon 1000", b"1\n").stderr);
-    assert!(said.contains("but ε = 1000 promises next to nothing"), "{said}");
+    assert!(said.contains("but ε = 1000 gives almost no protection"), "{said}");
 }
 
 #[test]
@@ -45,21 +45,21 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
     for (arguments, message) in [
         ("- --horizon 8", "--epsilon E"),
         ("- --epsilon 1", "--horizon T"),
-        ("- --epsilon 0 --horizon 8", "epsilon is 0, but it must be"),
-        ("- --epsilon -1 --horizon 8", "epsilon is -1, but it must be"),
-        ("- --epsilon nan --horizon 8", "epsilon is nan, but it must be"),
-        ("- --epsilon 1 --delta 2 --horizon 8", "delta is 2, but it must be"),
-        ("- --rho 0 --horizon 8", "rho is 0, but it must be"),
+        ("- --epsilon 0 --horizon 8", "--epsilon is 0, but it must be"),
+        ("- --epsilon -1 --horizon 8", "--epsilon is -1, but it must be"),
+        ("- --epsilon nan --horizon 8", "--epsilon is nan, but it must be"),
+        ("- --epsilon 1 --delta 2 --horizon 8", "--delta is 2, but it must be"),
+        ("- --rho 0 --horizon 8", "--rho is 0, but it must be"),
         ("- --epsilon 1 --rho 1 --horizon 8", "cannot be used with"),
         ("- --delta 1e-6 --rho 1 --horizon 8", "--epsilon"),
         ("- --epsilon 1 --horizon 8 --unbounded", "cannot be used with"),
-        ("- --epsilon 1 --horizon 0", "horizon is 0, but it must be"),
-        ("- --epsilon 1 --horizon 2000000000000", "horizon is 2000000000000, but it must be"),
+        ("- --epsilon 1 --horizon 0", "--horizon is 0, but it must be"),
+        ("- --epsilon 1 --horizon 2000000000000", "--horizon is 2000000000000, but it must be"),
         ("- --epsilon 1 --horizon 8 --range 7", "write two whole numbers"),
         ("- --epsilon 1 --horizon 8 --range 7..1", "range is 7..1, but it must be"),
         ("- --epsilon 1 --horizon 8 --range 3..3", "range is 3..3, but it must be"),
         ("- --epsilon 1 --horizon 8 --unit person", "unit is person, but it must be"),
-        ("- --epsilon 1 --horizon 8 --adjacency swap", "adjacency is swap, but it must be"),
+        ("- --epsilon 1 --horizon 8 --adjacency swap", "--adjacency is swap, but it must be"),
         ("- --epsilon 1 --horizon 8 --counter best", "counter is best, but it must be"),
         ("- --epsilon 1 --unbounded --counter output-noise", "but it must be"),
         ("- --epsilon 1 --horizon 8 --level 1", "--level is 1, but it must be"),

@@ -39,7 +39,7 @@ fn going_on_is_as_if_there_had_been_no_stop() {
         succeeded(&output);
         assert_eq!(values_from(4, &output), [10, 15], "what was shown is not shown again");
     }
-    assert!(text(&resumed(&save, "", b"").stderr).contains("goes on after step 5"));
+    assert!(text(&resumed(&save, "", b"").stderr).contains("continuing after step 5"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_saved_counter_is_not_overwritten() {
     let before = fs::read(&save).expect("saved");
     let output = fresh(&save, "--horizon 9", b"1\n");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("exists already; go on from it with --resume"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("already exists; continue it with --resume"), "{}", text(&output.stderr));
     assert_eq!(fs::read(&save).expect("saved"), before);
 }
 
@@ -140,12 +140,12 @@ fn an_old_state_put_back_is_refused() {
     let output = resumed(&save, "", b"1\n");
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("is known to exist; go on from the newest state"), "{said}");
+    assert!(said.contains("is known to exist; resume from the newest state"), "{said}");
     assert!(output.stdout.is_empty());
 
     fs::remove_file(save.with_extension("json.epoch")).expect("removed");
     let output = resumed(&save, "", b"1\n");
-    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("no telling whether"));
+    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("cannot be shown to be the newest state"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn three_processes_release_one_answer() {
     assert_eq!(parties["epsilon_by_colluders"].as_array().map(Vec::len), Some(3));
     assert!(parties["epsilon_by_colluders"][2].as_f64() > parties["epsilon_by_colluders"][1].as_f64());
     // Three times 200: each party has its own guarantee.
-    assert_eq!(parties["epsilon_of_somebody_at_all_parties"], 600.0);
+    assert_eq!(parties["epsilon_for_unit_at_all_parties"], 600.0);
     assert!(
         ended[0].object("summary")["guarantee"].as_str().is_some_and(|text| text.contains("each party's own rows"))
     );

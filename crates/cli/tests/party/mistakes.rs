@@ -9,7 +9,7 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
         (BY_WARD, "--epsilon 1 --colluders 1", "--keys ward=a,b,c"),
         (BY_WARD, "--epsilon 1 --keys ward=A", "add --colluders 1"),
         (BY_WARD, "--epsilon 1 --keys ward=A --colluders 2", "number of colluders is 2"),
-        (BY_WARD, "--epsilon 0 --keys ward=A --colluders 1", "epsilon is 0"),
+        (BY_WARD, "--epsilon 0 --keys ward=A --colluders 1", "--epsilon is 0"),
         (BY_WARD, "--epsilon 1 --keys ward=A --protocol broadcast --colluders 1", "broadcast holds against all others"),
         (
             BY_WARD,
@@ -36,7 +36,7 @@ fn what_cannot_be_asked_of_parties_is_refused_by_its_name() {
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --colluders 1", "add --bounds age=LO..HI"),
         ("SELECT AVG(age) FROM visits", "--epsilon 1 --bounds age=auto --colluders 1", "agree on a range"),
         ("SELECT COUNT(*) FROM visits", "--epsilon 1 --unit patient --colluders 1", "are required: add --max-rows N"),
-        ("SELECT COUNT(*) FROM visits", "--epsilon 11 --colluders 1", "epsilon is 11, but it must be at most 10"),
+        ("SELECT COUNT(*) FROM visits", "--epsilon 11 --colluders 1", "--epsilon is 11, but it must be at most 10"),
         ("SELECT * FROM visits", "--epsilon 1 --colluders 1", "a list of rows cannot be answered privately"),
         ("SELEC", "--epsilon 1 --colluders 1", "invalid query"),
     ];
@@ -57,7 +57,7 @@ fn keys_are_not_read_from_a_private_file() {
     hospitals.succeeds(&[&["query", "SELECT COUNT(*) AS n FROM patients"][..], &table].concat());
     let ended = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=patients.csv --colluders 1");
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("was asked about as a private table before"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("was queried as a private table before"), "{}", ended.stderr);
     assert!(!hospitals.folder.join("task.toml").exists() && !ended.stderr.contains("ada"), "{}", ended.stderr);
     hospitals.write("wards.csv", "ward\nA\nB\n");
     let made = hospitals.agree("task.toml", BY_WARD, "--epsilon 1 --keys ward=wards.csv --colluders 1");

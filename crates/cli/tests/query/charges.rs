@@ -23,7 +23,7 @@ fn a_request_is_answered_and_charged_once() {
     assert_eq!(desk.answer(COUNT, arguments), first);
     assert_eq!(desk.all_charges(), 1);
     let said = desk.fails(2, "SELECT COUNT(*) AS n FROM visits WHERE age > 30", arguments);
-    assert!(said.contains("request monday") && said.contains("was a different one"), "{said}");
+    assert!(said.contains("request id monday") && said.contains("was already used for a different request"), "{said}");
     assert_eq!(desk.all_charges(), 1);
     assert_ne!(desk.answer(COUNT, &arguments.replace("monday", "tuesday")), first);
     assert_eq!(desk.all_charges(), 2);

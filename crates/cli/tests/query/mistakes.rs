@@ -28,15 +28,15 @@ fn mistakes_are_named_before_anything_is_charged() {
         ("SELECT SUM(agee) FROM visits", "VISITS --epsilon 1", "there is no column agee; did you mean age?"),
         ("SELECT COUNT(*) FROM visits WHERE regoin = 'x'", "VISITS --epsilon 1", "did you mean region?"),
         (count, "VISITS", "add --epsilon 1"),
-        (count, "VISITS --epsilon 0", "epsilon is 0, but it must be"),
-        (count, "VISITS --epsilon -1", "epsilon is -1, but it must be"),
-        (count, "VISITS --epsilon NaN", "epsilon is NaN, but it must be"),
-        (count, "VISITS --epsilon inf", "epsilon is inf, but it must be"),
+        (count, "VISITS --epsilon 0", "--epsilon is 0, but it must be"),
+        (count, "VISITS --epsilon -1", "--epsilon is -1, but it must be"),
+        (count, "VISITS --epsilon NaN", "--epsilon is NaN, but it must be"),
+        (count, "VISITS --epsilon inf", "--epsilon is inf, but it must be"),
         (count, "VISITS --epsilon 1e400", "scale is 1e-400, but it must be"),
-        (count, "VISITS --epsilon 1 --delta 0", "delta is 0, but it must be"),
-        (count, "VISITS --epsilon 1 --delta 1", "delta is 1, but it must be"),
-        (count, "VISITS --epsilon 1 --delta -1e-6", "delta is -1e-6, but it must be"),
-        (count, "VISITS --epsilon 1 --delta NaN", "delta is NaN, but it must be"),
+        (count, "VISITS --epsilon 1 --delta 0", "--delta is 0, but it must be"),
+        (count, "VISITS --epsilon 1 --delta 1", "--delta is 1, but it must be"),
+        (count, "VISITS --epsilon 1 --delta -1e-6", "--delta is -1e-6, but it must be"),
+        (count, "VISITS --epsilon 1 --delta NaN", "--delta is NaN, but it must be"),
         (count, "VISITS --delta 1e-6", "add --epsilon"),
         (count, "VISITS --epsilon 1 --rho 1", "cannot be used with"),
         (count, "VISITS --epsilon 1 --unit usr", "its unit is missing: there is no column usr; did you mean user?"),
@@ -44,18 +44,18 @@ fn mistakes_are_named_before_anything_is_charged() {
         (
             "SELECT MODE(region) FROM visits",
             "VISITS --epsilon 1 --delta 1e-8 --unit user",
-            "contribution bounds for MODE(region) cannot be chosen automatically: add --max-rows N (how many rows of one user count in a group).",
+            "contribution limits for MODE(region) cannot be chosen automatically: add --max-rows N (max rows per user and group).",
         ),
         (
             "SELECT region, MODE(user) AS m FROM visits GROUP BY region",
             "VISITS --epsilon 1 --delta 1e-8 --unit user",
-            "--max-rows N (how many rows of one user count in a group) and --max-groups N (in how many",
+            "--max-rows N (max rows per user and group) and --max-groups N (max groups per user)",
         ),
         (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-rows 3", "are required: add --max-groups N"),
         (by_region, "VISITS --epsilon 1 --delta 1e-8 --unit user --max-groups 3", "are required: add --max-rows N"),
         (count, "VISITS --epsilon 1 --unit user --max-groups 0", "--max-groups is 0, but it must be"),
         (count, "VISITS --epsilon 1 --unit user --max-rows many", "--max-rows is many, but it must be"),
-        (count, "VISITS --epsilon 1 --adjacency swap", "adjacency is swap, but it must be"),
+        (count, "VISITS --epsilon 1 --adjacency swap", "--adjacency is swap, but it must be"),
         (sum, "VISITS --epsilon 1", "age needs bounds, chosen without looking at the data: add --bounds age=LO..HI"),
         (sum, "VISITS --epsilon 1 --bounds age", "--bounds age: write it as"),
         (sum, "VISITS --epsilon 1 --bounds age=9..1", "age=9..1: bounds is 9..1, but it must be"),
@@ -96,7 +96,7 @@ fn mistakes_are_named_before_anything_is_charged() {
     assert_eq!(desk.charges(), []);
 }
 
-/// An epsilon that promises next to nothing must be confirmed, wherever it is given, and is then reported as such.
+/// An epsilon that gives almost no protection must be confirmed, wherever it is given, and is then reported as such.
 #[test]
 fn a_large_epsilon_must_be_confirmed() {
     let desk = Desk::with_visits("large");
@@ -112,8 +112,8 @@ fn a_large_epsilon_must_be_confirmed() {
             "--epsilon 10.1",
             "epsilon is 10.1, but it must be at most 10, or confirmed with --allow-large-epsilon",
         ),
-        (count, "--epsilon 1000 --delta 1e-6", "epsilon is 1000, but it must be at most 10"),
-        (count, "--rho 100", "rho is 100, but it must be such that epsilon is at most 10"),
+        (count, "--epsilon 1000 --delta 1e-6", "--epsilon is 1000, but it must be at most 10"),
+        (count, "--rho 100", "--rho is 100, but it must be such that epsilon is at most 10"),
         (
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 11) COUNT(*) FROM visits",
             "",
@@ -130,7 +130,7 @@ fn a_large_epsilon_must_be_confirmed() {
     assert_eq!(ask(count, "--epsilon 10 --rho 1").status.code(), Some(2), "the control: one or the other");
     assert_eq!(ask(count, "--epsilon 10 --no-ledger").status.code(), Some(0));
     let dry = |epsilon: &str| text(&ask(count, &format!("{epsilon} --dry-run")).stdout);
-    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 promises next to nothing"));
+    assert!(dry("--epsilon 1000 --allow-large-epsilon").contains("but ε = 1000 gives almost no protection"));
     assert!(!dry("--epsilon 10").contains("next to nothing"));
 }
 

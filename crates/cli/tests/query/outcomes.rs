@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use reticent::ledger::{Charged, Ledger};
+use reticent::ledger::{ChargeOutcome, Keeper};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location};
 
 use super::*;
@@ -60,12 +60,12 @@ fn a_request_that_crashed_is_not_computed_again() {
     let shown = text(&own.stdout);
     let place = shown.lines().next().and_then(|line| line.strip_prefix("Ledger ")).expect("its place").to_owned();
     let ledger = DurableLedger::open(&place.parse::<Location>().expect("a place")).expect("it is there");
-    let charge = ledger.request(&dataset, "monday").expect("readable").expect("charged");
+    let (charge, _) = ledger.request(&dataset, "monday").expect("readable").expect("charged");
 
     let second = desk.0.join("second.sqlite");
     let ledger = DurableLedger::create(&Location::File(second.clone())).expect("a ledger");
     ledger.register(&Dataset { name: dataset, budget: Budget::Unlimited, terms: None }).expect("registered");
-    assert!(matches!(ledger.charge(&charge), Ok(Charged::Permitted(_))));
+    assert!(matches!(ledger.charge(&charge), Ok(ChargeOutcome::New(_))));
     drop(ledger);
     let arguments = format!("{arguments} --ledger {}", second.display());
     for _ in 0..2 {
@@ -88,9 +88,9 @@ fn an_answer_that_an_older_program_kept_is_printed() {
     let named = format!("{arguments} --ledger {}", place.display());
     desk.answer(COUNT, &format!("{named} --request new"));
     let ledger = DurableLedger::open(&Location::File(place)).expect("a ledger");
-    let mut charge = ledger.request(&dataset, "new").expect("readable").expect("charged");
+    let (mut charge, _) = ledger.request(&dataset, "new").expect("readable").expect("charged");
     charge.request = "old".into();
-    let Ok(Charged::Permitted(permit)) = ledger.charge(&charge) else { panic!("it is new") };
+    let Ok(ChargeOutcome::New(permit)) = ledger.charge(&charge) else { panic!("it is new") };
     let reticent::ledger::Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
     let old = r#"{"columns":["n"],"rows":[[{"released":{"value":17,"half_width":3.0}}]],"summary":{"guarantee":"ε = 1","unit":"row","adjacency":"add-remove","max_groups":1,"max_rows":1,"split":[],"half_widths":""}}"#;
     ledger.keep(receipt, old).expect("kept");
@@ -110,7 +110,7 @@ fn the_clock_of_a_request_stands_still() {
     let history = desk.program().args(["ledger", "history"]).output().expect("it starts");
     assert!(text(&history.stdout).contains("; the clock says 20"), "{}", text(&history.stdout));
     let said = desk.fails(2, &sql.replace("2020", "2021"), arguments);
-    assert!(said.contains("was a different one"), "{said}");
+    assert!(said.contains("was already used for a different request"), "{said}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_policy_says_what_arguments_would() {
     assert_eq!((&summary["unit"], &summary["max_rows"]), (&"user".into(), &3.into()));
 
     let said = desk.fails(2, "SELECT COUNT(*) FROM visits", "--table visits=visits.csv --epsilon 1");
-    assert!(said.contains("protects the unit user, but this protects row"), "{said}");
+    assert!(said.contains("is for the privacy unit user, but this release is for row"), "{said}");
     let said = desk.fails(4, sql, &arguments.replace("400", "601"));
     assert!(said.contains("not enough budget left"), "{said}");
     let said = desk.fails(2, sql, &format!("{arguments} --no-ledger"));

@@ -59,7 +59,7 @@ fn a_file_with_a_budget_is_not_public_under_any_name() {
 fn a_file_that_was_ever_private_is_not_public() {
     let desk = desk("public-charged");
     desk.answer(COUNT, "--table visits=data/visits.csv --epsilon 1");
-    refused(&desk, "was asked about as a private table before");
+    refused(&desk, "was queried as a private table before");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_file_in_a_folder_with_a_budget_is_not_public() {
     for name in ["data/visits.csv", "data/more.csv", "folder/more.csv", "data"] {
         let said =
             desk.fails(2, READ, &format!("--table other=other.csv --public-table b={name} --epsilon 1 --delta 1e-6"));
-        assert!(said.contains("was asked about as a private table before"), "{name}: {said}");
+        assert!(said.contains("was queried as a private table before"), "{name}: {said}");
     }
 }
 
@@ -80,14 +80,14 @@ fn a_file_is_not_public_and_private_at_once() {
     for name in NAMES {
         let arguments = format!("--table other=data/visits.csv --public-table b={name} --epsilon 1 --delta 1e-6");
         let said = desk.fails(2, READ, &arguments);
-        assert!(said.contains("is given as public and as private"), "{name}: {said}");
+        assert!(said.contains("is private in this request, so it cannot be public as well"), "{name}: {said}");
     }
     // Keys are public, too, and may be in a policy.
     let by_region = "SELECT region, COUNT(*) AS n FROM visits GROUP BY region";
     desk.write("keys.toml", "unit = \"row\"\n[keys]\nregion = \"soft.csv\"\n");
     for keys in ["--keys region=hard.csv", "--policy keys.toml"] {
         let said = desk.fails(2, by_region, &format!("--table visits=data/visits.csv --epsilon 1 {keys}"));
-        assert!(said.contains("is given as public and as private"), "{keys}: {said}");
+        assert!(said.contains("is private in this request, so it cannot be public as well"), "{keys}: {said}");
     }
     assert_eq!(desk.charges(), []);
     desk.answer(READ, "--table other=other.csv --public-table b=hard.csv --epsilon 1 --delta 1e-6");

@@ -79,7 +79,7 @@ fn what_is_not_text_is_refused_before_the_charge() {
     for (file, content, said) in [
         ("visits.csv", gzip, "compressed with gzip"),
         ("visits.ndjson", gzip, "compressed with gzip"),
-        ("visits.csv", TINY, "is a Parquet file; let its name end in .parquet"),
+        ("visits.csv", TINY, "is a Parquet file; rename it to end in .parquet"),
         ("visits.csv", b"\xff\xfeu\0s\0e\0r\0", "UTF-16"),
     ] {
         desk.write(file, content);

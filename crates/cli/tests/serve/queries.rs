@@ -1,6 +1,6 @@
 //! Private SQL, its charges and its idempotence.
 
-use reticent::ledger::{Charged, Ledger};
+use reticent::ledger::{ChargeOutcome, Keeper};
 use reticent_ledger::{DurableLedger, Location};
 use serde_json::{Value, json};
 
@@ -61,9 +61,9 @@ fn a_request_that_crashed_has_no_outcome() {
     service.signal("KILL");
     service.ended();
     let ledger = DurableLedger::open(&Location::File(place.0.join("data/ledger.sqlite"))).expect("a ledger");
-    let mut charge = ledger.request("visits", "monday").expect("readable").expect("charged");
+    let (mut charge, _) = ledger.request("visits", "monday").expect("readable").expect("charged");
     charge.request = "tuesday".into();
-    assert!(matches!(ledger.charge(&charge), Ok(Charged::Permitted(_))));
+    assert!(matches!(ledger.charge(&charge), Ok(ChargeOutcome::New(_))));
     drop(ledger);
     let service = place.start();
     for _ in 0..2 {

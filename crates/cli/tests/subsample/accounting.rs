@@ -129,7 +129,7 @@ fn a_request_that_failed_fails_for_ever_and_is_charged_once() {
     assert!(said.contains("ε = 10") && said.contains("of ε = 20"), "{said}");
 }
 
-/// The table is a pipe with nothing but a header in it: reading a row would wait for ever.
+/// The table is a pipe with nothing but a header in it: reading a row would wait forever.
 #[test]
 fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     let folder = directory("pipe");
@@ -180,5 +180,5 @@ fn nothing_is_charged_on_request_and_that_is_said() {
     let folder = directory("no-ledger");
     let output = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --no-ledger"), "echo blue");
     assert_eq!(answered(&output).as_deref(), Some("blue"));
-    assert!(text(&output.stderr).contains("not accounted for"));
+    assert!(text(&output.stderr).contains("no ledger was charged"));
 }

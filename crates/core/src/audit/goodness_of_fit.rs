@@ -190,7 +190,7 @@ impl GoodnessOfFit {
             return Err(Error::parameter(
                 "samples",
                 samples,
-                "so many that at least two cells are expected to hold 10 each",
+                "large enough that at least two cells have an expected count of 10",
             ));
         }
 

@@ -29,7 +29,7 @@ use crate::release::{LEVEL, Release};
 /// let mut visitors = AnyCounter::start(stream, Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for arrived in [1, 0, 1, 1] {
 ///     let total = visitors.step(arrived)?;
-///     println!("{} ± {}", total.value(), total.error().half_width());
+///     println!("{} ± {}", total.value(), total.error_bar().half_width());
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```

@@ -129,7 +129,7 @@ impl From<Decay> for u64 {
 /// let mut activity = DecayedCounter::start(decay, Stream::bits(), Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for _ in 0..100 {
 ///     let now = activity.step(5)?;
-///     println!("{} ± {}", now.value(), now.error().half_width());
+///     println!("{} ± {}", now.value(), now.error_bar().half_width());
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -371,7 +371,7 @@ mod tests {
     fn start(decay: Decay, epsilon: &str, seed: u64) -> DecayedCounter {
         let guarantee = Guarantee::Pure(epsilon.parse().unwrap());
         let permit = Permit::unaccounted_from(Entropy::seeded(seed));
-        DecayedCounter::start(decay, Stream::new(0, 10).unwrap(), guarantee, permit).unwrap()
+        DecayedCounter::start(decay, Stream::new(0..=10).unwrap(), guarantee, permit).unwrap()
     }
 
     fn half_life(steps: u64) -> Decay {

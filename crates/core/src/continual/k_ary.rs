@@ -186,7 +186,7 @@ impl Strategy for KAry {
         };
         let epsilon = guarantee.epsilon().map_or(1.0, |epsilon| epsilon.value().to_f64());
         let error = |digits: &Digits| {
-            let rate = epsilon / (stream.touched() as f64 * stream.size() as f64 * f64::from(digits.levels));
+            let rate = epsilon / (stream.max_steps() as f64 * stream.max_change() as f64 * f64::from(digits.levels));
             let sinh = libm::sinh(rate / 2.0);
             digits.total_blocks(steps) as f64 / (sinh * sinh)
         };

@@ -21,7 +21,7 @@ impl Law {
     /// # Errors
     /// If noise of this scale cannot be drawn.
     pub fn new(stream: &Stream, guarantee: &Guarantee, sums_per_step: u64) -> Result<Self> {
-        let reach = &Rational::from(stream.touched()) * &Rational::from(stream.size());
+        let reach = &Rational::from(stream.max_steps()) * &Rational::from(stream.max_change());
         let alpha = Rational::from(sums_per_step);
         match guarantee {
             Guarantee::Pure(epsilon) => {
@@ -78,11 +78,7 @@ pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
     match guarantee {
         Guarantee::Zcdp(rho) => Ok(rho.clone()),
         Guarantee::Approx(epsilon, delta) => Rho::within(epsilon, delta),
-        Guarantee::Pure(_) => Err(Error::parameter(
-            "guarantee",
-            guarantee,
-            "given as rho, or as epsilon and delta, for a counter with Gaussian noise",
-        )),
+        Guarantee::Pure(_) => Err(Error::invalid("rho", "counters with Gaussian noise need rho, or epsilon and delta")),
     }
 }
 

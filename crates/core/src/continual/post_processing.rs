@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn sums_that_can_fall_are_not_made_monotone() {
-        let head_count = || start(Stream::new(-1, 1).unwrap(), 1);
+        let head_count = || start(Stream::new(-1..=1).unwrap(), 1);
         assert!(PostProcessed::new(head_count(), Rule::Monotone).is_err());
         assert!(PostProcessed::new(head_count(), Rule::NonNegative).is_ok());
     }

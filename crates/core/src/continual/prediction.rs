@@ -45,8 +45,8 @@ pub struct Prediction {
 pub struct LowerBound {
     /// The bound.
     pub value: f64,
-    /// What it bounds, and for which counters.
-    pub on: String,
+    /// What it bounds, and for which counters; the value goes in place of `{}`.
+    pub words: String,
 }
 
 /// All counters that support the stream, by average error; and why the others do not.
@@ -141,24 +141,25 @@ fn prediction(strategy: AnyStrategy, steps: u64) -> Result<Prediction> {
     })
 }
 
-/// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where a
-/// bound is proved in the notes.
+/// For Gaussian noise: the mean square error of every factorisation. For Laplace noise: the largest error, where [`bounds::lower_bound_pure`] proves a bound.
 fn lower_bounds(stream: &Stream, guarantees: &[Guarantee], steps: u64) -> Vec<LowerBound> {
     let bound = |guarantee: &Guarantee| {
         let (rho, implied) = match guarantee {
             Guarantee::Pure(epsilon) => {
                 let value = bounds::lower_bound_pure(steps);
                 let proved = epsilon.to_f64() == 1.0 && value > 0.0;
-                let on = "on the largest error of a run, with probability 1/2, for any counter whatever at ε = 1";
-                return proved.then(|| LowerBound { value, on: on.into() });
+                let words = "any counter at ε = 1 has a largest error of at least {} with probability 1/2";
+                return proved.then(|| LowerBound { value, words: words.into() });
             }
             Guarantee::Zcdp(rho) => (rho.clone(), String::new()),
             Guarantee::Approx(epsilon, delta) => (Rho::within(epsilon, delta).ok()?, format!(" (for {guarantee})")),
         };
         // A unit that touches several steps can at least touch one, by its whole size.
-        let value = bounds::lower_bound(steps, &rho) * stream.size() as f64;
-        let on = format!("on the average error of any linear counter with noise by ρ{implied}");
-        Some(LowerBound { value, on })
+        let value = bounds::lower_bound(steps, &rho) * stream.max_change() as f64;
+        let words = format!(
+            "any linear (matrix-mechanism) counter at this ρ{implied} has a root mean square error of at least {{}}"
+        );
+        Some(LowerBound { value, words })
     };
     guarantees.iter().filter_map(bound).collect()
 }

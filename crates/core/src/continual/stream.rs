@@ -1,6 +1,7 @@
 //! The definition of a stream: the range of its values, its privacy unit, its horizon.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,8 @@ pub enum Unit {
     /// Everything that happened in one step, which may become anything else within the range.
     Step,
     /// A person with at most this many events, in as many steps or fewer.
-    Steps(u64),
+    #[serde(rename = "steps")]
+    Events(u64),
 }
 
 impl fmt::Display for Unit {
@@ -28,7 +30,7 @@ impl fmt::Display for Unit {
         match self {
             Self::Event => formatter.write_str("event"),
             Self::Step => formatter.write_str("step"),
-            Self::Steps(count) => write!(formatter, "steps:{count}"),
+            Self::Events(count) => write!(formatter, "events:{count}"),
         }
     }
 }
@@ -37,11 +39,15 @@ impl FromStr for Unit {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let unknown = || Error::parameter("unit", text, "event, step, or steps:N for someone with at most N events");
+        let unknown = || Error::parameter("unit", text, "event, step, or events:N for someone with at most N events");
         match text {
             "event" => Ok(Self::Event),
             "step" => Ok(Self::Step),
-            _ => text.strip_prefix("steps:").and_then(|count| count.parse().ok()).map(Self::Steps).ok_or_else(unknown),
+            _ => {
+                // Definitions of earlier versions say steps:N.
+                let count = text.strip_prefix("events:").or_else(|| text.strip_prefix("steps:"));
+                count.and_then(|count| count.parse().ok()).map(Self::Events).ok_or_else(unknown)
+            }
         }
     }
 }
@@ -71,17 +77,17 @@ impl fmt::Display for Horizon {
 /// With values in low..=high, one event adds or removes at most r = max(|low|, |high|) in its step
 /// ([`Adjacency::AddRemove`]), or moves it by at most r = high − low when it is replaced ([`Adjacency::Replace`], arrival
 /// public). A whole step moves by at most high − low. A unit of c events does so c times. Every counter derives
-/// its noise from [`Stream::size`] and [`Stream::touched`], and from nothing else.
+/// its noise from [`Stream::max_change`] and [`Stream::max_steps`], and from nothing else.
 ///
 /// # Example
 /// ```
 /// use reticent::continual::{Stream, Unit};
 ///
-/// let head_count = Stream::new(-1, 1)?.until(1440)?; // joins minus leaves, one value a minute
-/// assert_eq!((head_count.size(), head_count.touched()), (1, 1));
+/// let head_count = Stream::new(-1..=1)?.until(1440)?; // joins minus leaves, one value a minute
+/// assert_eq!((head_count.max_change(), head_count.max_steps()), (1, 1));
 ///
-/// let whole_minutes = Stream::new(-100, 100)?.with_unit(Unit::Step)?;
-/// assert_eq!(whole_minutes.size(), 200);
+/// let whole_minutes = Stream::new(-100..=100)?.with_unit(Unit::Step)?;
+/// assert_eq!(whole_minutes.max_change(), 200);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,18 +107,19 @@ struct Definition {
 }
 
 impl Stream {
-    /// Events with values in low..=high, added or removed, without end.
+    /// Events with values in a range, added or removed, without end.
     ///
     /// # Errors
-    /// If low exceeds high or nothing but 0 is allowed.
-    pub fn new(low: i64, high: i64) -> Result<Self> {
+    /// If the range is empty, or nothing but 0 is in it.
+    pub fn new(range: RangeInclusive<i64>) -> Result<Self> {
+        let (low, high) = range.into_inner();
         let (unit, adjacency) = (Unit::Event, Adjacency::AddRemove);
         Definition { low, high, unit, adjacency, horizon: Horizon::Unbounded }.try_into()
     }
 
     /// Events that are counted: values 0 or 1.
     pub fn bits() -> Self {
-        Self::new(0, 1).expect("0..=1 is a range")
+        Self::new(0..=1).expect("0..=1 is a range")
     }
 
     /// With another privacy unit.
@@ -176,15 +183,15 @@ impl Stream {
     }
 
     /// r: how far one unit can move the value of one step.
-    pub fn size(&self) -> u64 {
+    pub fn max_change(&self) -> u64 {
         self.size
     }
 
     /// c: the maximum number of events of one unit, and so of steps that it can affect.
-    pub fn touched(&self) -> u64 {
+    pub fn max_steps(&self) -> u64 {
         match self.definition.unit {
             Unit::Event | Unit::Step => 1,
-            Unit::Steps(count) => count,
+            Unit::Events(count) => count,
         }
     }
 
@@ -208,7 +215,7 @@ impl TryFrom<Definition> for Stream {
         if low > high {
             return Err(Error::parameter("range", format!("{low}..{high}"), "written with the smaller number first"));
         }
-        if unit == Unit::Steps(0) {
+        if unit == Unit::Events(0) {
             return Err(Error::parameter("unit", unit, "one with at least 1 event"));
         }
         if let Horizon::Steps(steps) = horizon
@@ -244,35 +251,37 @@ mod tests {
     #[test]
     fn sizes_follow_from_range_unit_and_neighbours() {
         let sizes = |low, high| {
-            let stream = Stream::new(low, high).unwrap();
+            let stream = Stream::new(low..=high).unwrap();
             let replaced = stream.clone().with_adjacency(Adjacency::Replace).unwrap();
-            (stream.size(), replaced.size(), stream.with_unit(Unit::Step).unwrap().size())
+            (stream.max_change(), replaced.max_change(), stream.with_unit(Unit::Step).unwrap().max_change())
         };
         assert_eq!(sizes(0, 1), (1, 1, 1));
         assert_eq!(sizes(-1, 1), (1, 2, 2));
         assert_eq!(sizes(10, 15), (15, 5, 5));
         assert_eq!(sizes(i64::MIN, i64::MAX), (1 << 63, u64::MAX, u64::MAX));
-        assert_eq!(Stream::bits().with_unit(Unit::Steps(7)).unwrap().touched(), 7);
+        assert_eq!(Stream::bits().with_unit(Unit::Events(7)).unwrap().max_steps(), 7);
     }
 
     #[test]
     fn what_means_nothing_is_refused() {
-        assert!(Stream::new(1, 0).is_err());
-        assert!(Stream::new(0, 0).is_err());
-        assert!(Stream::new(3, 3).unwrap().with_adjacency(Adjacency::Replace).is_err());
-        assert!(Stream::bits().with_unit(Unit::Steps(0)).is_err());
+        assert!(Stream::new(RangeInclusive::new(1, 0)).is_err());
+        assert!(Stream::new(0..=0).is_err());
+        assert!(Stream::new(3..=3).unwrap().with_adjacency(Adjacency::Replace).is_err());
+        assert!(Stream::bits().with_unit(Unit::Events(0)).is_err());
         for steps in [0, LONGEST_HORIZON + 1] {
             assert!(Stream::bits().until(steps).is_err());
         }
         for text in ["", "user", "steps", "steps:", "steps:-1", "steps:x"] {
             assert!(text.parse::<Unit>().is_err());
         }
-        assert_eq!("steps:3".parse::<Unit>().unwrap(), Unit::Steps(3));
+        assert_eq!("steps:3".parse::<Unit>().unwrap(), Unit::Events(3), "the earlier spelling");
+        assert_eq!("events:3".parse::<Unit>().unwrap(), Unit::Events(3));
+        assert_eq!(serde_json::to_string(&Unit::Events(3)).unwrap(), "{\"steps\":3}", "as in saved counters");
     }
 
     #[test]
     fn reading_goes_through_the_constructor() {
-        let stream = Stream::new(-3, 5).unwrap().until(10).unwrap();
+        let stream = Stream::new(-3..=5).unwrap().until(10).unwrap();
         let text = serde_json::to_string(&stream).unwrap();
         assert_eq!(serde_json::from_str::<Stream>(&text).unwrap(), stream);
         assert!(serde_json::from_str::<Stream>(&text.replace("10", "0")).is_err());

@@ -136,7 +136,7 @@ fn huge_values_saturate_instead_of_wrapping() {
 
 #[test]
 fn steps_are_clamped_when_they_are_the_unit() {
-    let stream = Stream::new(0, 10).unwrap().with_unit(Unit::Step).unwrap().until(4).unwrap();
+    let stream = Stream::new(0..=10).unwrap().with_unit(Unit::Step).unwrap().until(4).unwrap();
     let mut counter = CounterKind::OutputNoise.start(stream, pure("900"), permit(1)).unwrap();
     assert_eq!((counter.advance(1_000_000).unwrap(), counter.advance(-5).unwrap()), (10, 10));
 }

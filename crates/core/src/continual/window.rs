@@ -56,7 +56,7 @@ pub const LONGEST_WINDOW: u64 = 1 << 26;
 /// let mut visitors = SlidingWindow::start(60, Stream::bits(), Guarantee::Pure("1".parse()?), Permit::unaccounted()?)?;
 /// for minute in 0..200 {
 ///     let last_hour = visitors.step(3)?;
-///     println!("{} ± {}", last_hour.value(), last_hour.error().half_width());
+///     println!("{} ± {}", last_hour.value(), last_hour.error_bar().half_width());
 /// }
 /// assert!(visitors.variance(1_000_000_000) <= visitors.worst_variance()); // it does not grow with time
 /// # Ok::<(), reticent::Error>(())
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn values_are_the_sums_of_the_last_steps() {
-        let mut window = start(5, Stream::new(0, 10).unwrap(), "9000", 1);
+        let mut window = start(5, Stream::new(0..=10).unwrap(), "9000", 1);
         let values: Vec<i64> = (0..100).map(|step| step * step % 11).collect();
         for step in 0..values.len() {
             let exact: i64 = values[step.saturating_sub(4)..=step].iter().sum();

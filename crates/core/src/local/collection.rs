@@ -92,7 +92,7 @@ pub struct MeanAnswer {
     /// Its [standard error](MeanEstimate::standard_error), if every device [reports once](Task::one_report_each).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Its [error bar](MeanEstimate::error), if every device reports once.
+    /// Its [error bar](MeanEstimate::error_bar), if every device reports once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBar>,
 }
@@ -244,7 +244,7 @@ impl MeanAnswer {
         Self {
             mean: estimate.mean(),
             standard_error: once.then(|| estimate.standard_error()),
-            error: once.then(|| estimate.error()),
+            error: once.then(|| estimate.error_bar()),
         }
     }
 }
@@ -272,7 +272,7 @@ fn rows(task: &Task, estimator: &Estimator, supports: &[u64], n: u64) -> Result<
         let (lower, upper) = if choices.len() <= MOST_EXACT_INTERVALS {
             estimator.interval(supporting, n, LEVEL)?
         } else {
-            let half_width = estimate.error().half_width();
+            let half_width = estimate.error_bar().half_width();
             (estimate.fraction() - half_width, estimate.fraction() + half_width)
         };
         Ok((lower * reports, upper * reports))

@@ -194,7 +194,7 @@ impl Estimate {
     }
 
     /// The error bar of the fraction, by [`Estimator::half_width`]; multiply by n for the count's.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 }
@@ -244,7 +244,7 @@ mod tests {
                 assert!((variance - stated).abs() <= 1e-12 * (1.0 + stated), "{variance} against {stated}");
                 assert!(variance <= estimator.worst_variance(n as u64) * (1.0 + 1e-12));
                 let covered = mean(&law, |count| {
-                    let inside = (estimate(count).fraction() - f).abs() <= estimate(count).error().half_width();
+                    let inside = (estimate(count).fraction() - f).abs() <= estimate(count).error_bar().half_width();
                     f64::from(u8::from(inside))
                 });
                 assert!(covered >= LEVEL, "{p} {q} {holders}: {covered}");

@@ -41,7 +41,7 @@ use crate::release::{ErrorBar, LEVEL};
 /// use reticent::Permit;
 /// use reticent::local::OneBitMean;
 ///
-/// let ages = OneBitMean::new(0, 120, &"1".parse()?)?;
+/// let ages = OneBitMean::new(0..=120, &"1".parse()?)?;
 /// let response = ages.respond(37, &mut Permit::unaccounted()?)?;
 /// println!("sent: {}", response.value());
 ///
@@ -57,11 +57,12 @@ pub struct OneBitMean {
 }
 
 impl OneBitMean {
-    /// For whole numbers from `lower` to `upper`.
+    /// For whole numbers in a range.
     ///
     /// # Errors
     /// As described for the type.
-    pub fn new(lower: i64, upper: i64, epsilon: &Epsilon) -> Result<Self> {
+    pub fn new(range: RangeInclusive<i64>, epsilon: &Epsilon) -> Result<Self> {
+        let (lower, upper) = range.into_inner();
         if upper.checked_sub(lower).is_none_or(|width| width <= 0) {
             let bounds = format!("{lower}..{upper}");
             return Err(Error::parameter("bounds", bounds, "a lower end below the upper one, less than 2^63 apart"));
@@ -169,7 +170,7 @@ impl MeanEstimate {
     }
 
     /// The error bar, by [`Estimator::half_width`]: proved for any numbers and however few people.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 
@@ -199,7 +200,7 @@ mod tests {
         for (lower, upper) in [(0, 1), (-3, 4), (0, 120)] {
             for epsilon in ["0.001", "1", "5", "100"] {
                 let epsilon = epsilon.parse().unwrap();
-                let law = law(&OneBitMean::new(lower, upper, &epsilon).unwrap());
+                let law = law(&OneBitMean::new(lower..=upper, &epsilon).unwrap());
                 assert!(law.adds_up());
                 assert_tight(&law, &epsilon);
             }
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn numbers_are_rounded_to_the_ends_without_bias() {
         for (lower, upper) in [(0, 4), (-2, 1), (5, 12)] {
-            let mechanism = OneBitMean::new(lower, upper, &"1".parse().unwrap()).unwrap();
+            let mechanism = OneBitMean::new(lower..=upper, &"1".parse().unwrap()).unwrap();
             for number in lower - 2..=upper + 2 {
                 let law = enumerate(18, |tape| mechanism.round(number, tape));
                 let clamped = number.clamp(lower, upper);
@@ -231,7 +232,7 @@ mod tests {
     /// Mean and variance over the law of the number of ones, built up one person at a time.
     #[test]
     fn unbiased_with_at_most_the_variance_it_states() {
-        let mechanism = OneBitMean::new(-10, 30, &"1".parse().unwrap()).unwrap();
+        let mechanism = OneBitMean::new(-10..=30, &"1".parse().unwrap()).unwrap();
         for numbers in [vec![7; 30], (-10..20).collect::<Vec<i64>>(), [vec![-10; 20], vec![30; 10]].concat()] {
             let n = numbers.len() as u64;
             let truth = numbers.iter().sum::<i64>() as f64 / n as f64;
@@ -260,7 +261,7 @@ mod tests {
                 assert!(variance >= stated * (1.0 - 1e-12), "{variance} against {stated}");
             }
             let covered = sum(&|ones| {
-                f64::from(u8::from((estimate(ones).mean() - truth).abs() <= estimate(ones).error().half_width()))
+                f64::from(u8::from((estimate(ones).mean() - truth).abs() <= estimate(ones).error_bar().half_width()))
             });
             assert!(covered >= LEVEL);
         }
@@ -270,8 +271,8 @@ mod tests {
     fn bounds_are_checked() {
         let one = "1".parse().unwrap();
         for (lower, upper) in [(0, 0), (3, 1), (i64::MIN, i64::MAX)] {
-            assert!(OneBitMean::new(lower, upper, &one).unwrap_err().to_string().starts_with("bounds is "));
+            assert!(OneBitMean::new(lower..=upper, &one).unwrap_err().to_string().starts_with("bounds is "));
         }
-        assert!(OneBitMean::new(i64::MIN / 2, i64::MAX / 2, &one).is_ok());
+        assert!(OneBitMean::new((i64::MIN / 2)..=(i64::MAX / 2), &one).is_ok());
     }
 }

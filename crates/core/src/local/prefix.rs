@@ -156,7 +156,7 @@ impl PrefixExtension {
             return Err(Error::parameter("prefixes to keep", keep, "at least 1"));
         }
         if !reports.iter().all(|report| self.can_be(report)) {
-            return Err(Error::parameter("report", "of another question", "one that was made for this question"));
+            return Err(Error::invalid("report", "the report belongs to a different question"));
         }
         let mut kept: Vec<Candidate> = vec![Candidate { codes: Vec::new(), supporting: 0 }];
         let (mut n, mut tried) = (0, 0);

@@ -46,7 +46,7 @@ use crate::privacy::{Delta, Epsilon, Guarantee};
 /// ```
 /// use reticent::local::Shuffled;
 ///
-/// let shuffled = Shuffled::new(&"1".parse()?, 100_000)?;
+/// let shuffled = Shuffled::new(100_000, &"1".parse()?)?;
 /// let central = shuffled.guarantee(&"1e-6".parse()?);
 /// assert!(central.epsilon().unwrap().to_f64() < 0.05); // instead of 1
 /// # Ok::<(), reticent::Error>(())
@@ -78,8 +78,8 @@ impl Shuffled {
     ///
     /// # Errors
     /// As described for the type.
-    pub fn new(local: &Epsilon, honest: u64) -> Result<Self> {
-        Self::with_clones(local, honest, |epsilon| libm::exp(-epsilon))
+    pub fn new(honest: u64, local: &Epsilon) -> Result<Self> {
+        Self::with_clones(honest, local, |epsilon| libm::exp(-epsilon))
     }
 
     /// For `honest` reports from as many people, of one bit each: yes/no answers, and
@@ -87,11 +87,11 @@ impl Shuffled {
     ///
     /// # Errors
     /// As described for the type.
-    pub fn of_bits(local: &Epsilon, honest: u64) -> Result<Self> {
-        Self::with_clones(local, honest, |epsilon| 2.0 / (libm::exp(epsilon) + 1.0))
+    pub fn of_bits(honest: u64, local: &Epsilon) -> Result<Self> {
+        Self::with_clones(honest, local, |epsilon| 2.0 / (libm::exp(epsilon) + 1.0))
     }
 
-    fn with_clones(local: &Epsilon, honest: u64, clone: impl Fn(f64) -> f64) -> Result<Self> {
+    fn with_clones(honest: u64, local: &Epsilon, clone: impl Fn(f64) -> f64) -> Result<Self> {
         let epsilon = local.to_f64();
         if !(1e-6..=20.0).contains(&epsilon) {
             return Err(Error::parameter("epsilon", local, "from 1e-6 to 20 for a statement about shuffling"));
@@ -241,7 +241,7 @@ mod tests {
     fn small_crowds_are_exact() {
         for local in ["0.1", "1", "3"] {
             for honest in [1, 2, 3, 10, 60] {
-                let shuffled = Shuffled::new(&epsilon(local), honest).unwrap();
+                let shuffled = Shuffled::new(honest, &epsilon(local)).unwrap();
                 for share in [0.0, 0.1, 0.5, 0.9] {
                     let at = share * shuffled.local.to_f64();
                     let exact = clones(shuffled.local.to_f64(), honest, shuffled.clone, at);
@@ -285,7 +285,7 @@ mod tests {
     fn copies_of_a_report_hide_nobody() {
         let delta: Delta = "1e-6".parse().unwrap();
         let stated = |people| {
-            let guarantee = Shuffled::of_bits(&epsilon("1"), people).unwrap().guarantee(&delta);
+            let guarantee = Shuffled::of_bits(people, &epsilon("1")).unwrap().guarantee(&delta);
             guarantee.epsilon().unwrap().to_f64()
         };
         assert!(strongest(1.0, 100, stated(100)) <= 1e-6);
@@ -300,12 +300,12 @@ mod tests {
                 for share in [0.0, 0.3, 0.7] {
                     let at = share * local.parse::<f64>().unwrap();
                     let attack = strongest(local.parse().unwrap(), honest, at);
-                    for stated in [Shuffled::new(&epsilon(local), honest), Shuffled::of_bits(&epsilon(local), honest)] {
+                    for stated in [Shuffled::new(honest, &epsilon(local)), Shuffled::of_bits(honest, &epsilon(local))] {
                         let stated = stated.unwrap().delta(at).unwrap();
                         assert!(attack <= stated * (1.0 + 1e-9), "{local} {honest} {at}: {attack} > {stated}");
                     }
                     // The mutant: counts reports that are not honest, or are copies.
-                    let mutant = Shuffled::of_bits(&epsilon(local), 20 * honest).unwrap().delta(at).unwrap();
+                    let mutant = Shuffled::of_bits(20 * honest, &epsilon(local)).unwrap().delta(at).unwrap();
                     assert!(attack > mutant, "{local} {honest} {at}: the mutant was not caught");
                 }
             }
@@ -321,7 +321,7 @@ mod tests {
             assert!(e.ln() <= (n / (16.0 * (2.0 / d).ln())).ln(), "where the theorem holds");
             let published =
                 (1.0 + (e - 1.0) / (e + 1.0) * (8.0 * (e * (4.0 / d).ln()).sqrt() / n.sqrt() + 8.0 * e / n)).ln();
-            let found = Shuffled::new(&epsilon(local), honest).unwrap().guarantee(&delta.parse().unwrap());
+            let found = Shuffled::new(honest, &epsilon(local)).unwrap().guarantee(&delta.parse().unwrap());
             let found = found.epsilon().unwrap().to_f64();
             assert!(found < published && found > published / 20.0, "{found} against {published}");
         }
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn more_people_hide_better_and_one_alone_not_at_all() {
         let delta = "1e-6".parse().unwrap();
-        let at = |honest| Shuffled::new(&epsilon("1"), honest).unwrap().guarantee(&delta);
+        let at = |honest| Shuffled::new(honest, &epsilon("1")).unwrap().guarantee(&delta);
         assert!(at(1).epsilon().unwrap().to_f64() > 0.99999);
         let stated = [100, 1000, 10_000, 1_000_000].map(|honest| at(honest).epsilon().unwrap().to_f64());
         assert!(stated.is_sorted_by(|fewer, more| fewer > more), "{stated:?}");
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        assert!(Shuffled::new(&epsilon("21"), 10).is_err() && Shuffled::new(&epsilon("1"), 0).is_err());
-        assert!(Shuffled::new(&epsilon("1"), 10).unwrap().delta(f64::NAN).is_err());
+        assert!(Shuffled::new(10, &epsilon("21")).is_err() && Shuffled::new(0, &epsilon("1")).is_err());
+        assert!(Shuffled::new(10, &epsilon("1")).unwrap().delta(f64::NAN).is_err());
     }
 }

@@ -136,7 +136,7 @@ impl UnaryEncoding {
     /// As described for the type.
     pub fn new(k: u64, epsilon: &Epsilon) -> Result<Self> {
         if !(2..=MOST_VALUES).contains(&k) {
-            let allowed = "from 2 to 1048576 for one bit a value; projective geometry takes more";
+            let allowed = "from 2 to 1048576 for unary encoding; use projective for more";
             return Err(Error::parameter("number of values", k, allowed));
         }
         range::check(epsilon)?;

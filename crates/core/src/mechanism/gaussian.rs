@@ -37,7 +37,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// let visits = Gaussian::with_rho(3, &"0.1".parse()?)?;
 /// let released = visits.release_all(vec![120, 80, 35, 4], &mut Permit::unaccounted()?)?;
 /// assert_eq!(released.guarantee().to_string(), "ρ = 0.1");
-/// assert_eq!(released.error().half_width(), 8.0);
+/// assert_eq!(released.error_bar().half_width(), 8.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -33,8 +33,8 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// let mut permit = Permit::unaccounted()?;
 /// let counts = Laplace::new(1, &"0.5".parse()?)?;
 /// let visitors = counts.release(1234, &mut permit)?;
-/// println!("{} ± {}", visitors.value(), visitors.error().half_width());
-/// assert_eq!(visitors.error().half_width(), 6.0);
+/// println!("{} ± {}", visitors.value(), visitors.error_bar().half_width());
+/// assert_eq!(visitors.error_bar().half_width(), 6.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 ///

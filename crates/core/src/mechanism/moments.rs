@@ -47,7 +47,7 @@ pub struct Mean {
 /// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
 /// let mechanism = BoundedMean::new(&"0..120".parse()?, &one_row, &"1".parse()?)?;
 /// let age = mechanism.release(ages, &mut Permit::unaccounted()?)?;
-/// println!("{:.1} ± {:.1}", age.value().mean, age.error().half_width());
+/// println!("{:.1} ± {:.1}", age.value().mean, age.error_bar().half_width());
 /// assert!((age.value().mean - 44.5).abs() < 3.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -234,10 +234,10 @@ mod tests {
             let (mut means_held, mut variances_held) = (0, 0);
             for _ in 0..RELEASES {
                 let released = means.release(column(), &mut permit).unwrap();
-                means_held += usize::from((released.value().mean - mean).abs() <= released.error().half_width());
+                means_held += usize::from((released.value().mean - mean).abs() <= released.error_bar().half_width());
                 let released = variances.release(column(), &mut permit).unwrap();
                 let error = (released.value().variance - variance).abs();
-                variances_held += usize::from(error <= released.error().half_width());
+                variances_held += usize::from(error <= released.error_bar().half_width());
             }
             for held in [means_held, variances_held] {
                 assert!(held as f64 >= 0.923 * RELEASES as f64, "{adjacency}: {held} of {RELEASES}");
@@ -254,7 +254,7 @@ mod tests {
         for rows in [vec![], vec![None], vec![Some(f64::NAN); 5], vec![Some(f64::INFINITY), Some(-1e308)]] {
             let released = mechanism.release(rows, &mut permit).unwrap();
             assert!((10.0..=20.0).contains(&released.value().mean));
-            assert!(released.error().half_width() <= 10.0);
+            assert!(released.error_bar().half_width() <= 10.0);
         }
     }
 

@@ -63,7 +63,7 @@ use crate::statistic::Contribution;
 /// let ages: Vec<Vec<i64>> = vec![(0..3000).map(|i| 20 + i % 40).collect(), (0..2000).map(|i| 30 + i % 35).collect()];
 /// let released = medians.release(&ages, &mut Permit::unaccounted()?)?;
 /// for age in released.value() {
-///     println!("{} ± {} ranks", age[0], released.error().half_width());
+///     println!("{} ± {} ranks", age[0], released.error_bar().half_width());
 /// }
 /// assert_eq!(released.guarantee().to_string(), "ε = 1");
 /// # Ok::<(), reticent::Error>(())
@@ -115,7 +115,7 @@ impl PerGroup<Quantiles> {
     ) -> Result<Release<Vec<Ranked<Vec<i64>>>>> {
         let mut draw = permit.spend(&self.guarantee)?;
         let quantiles = groups.iter().map(|group| self.mechanism.sample_with(group.as_ref(), &mut draw)).collect();
-        Ok(Release::new(quantiles, self.mechanism.error(), self.guarantee.clone(), draw.accounting().clone()))
+        Ok(Release::new(quantiles, self.mechanism.error_bar(), self.guarantee.clone(), draw.accounting().clone()))
     }
 }
 

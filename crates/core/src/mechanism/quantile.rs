@@ -97,7 +97,7 @@ impl<T: fmt::Display> fmt::Display for Ranked<T> {
 /// let released = mechanism.release(&ages, &mut Permit::unaccounted()?)?;
 /// let [lower, median, upper] = released.value()[..] else { unreachable!() };
 /// assert!(lower <= median && median <= upper);
-/// println!("half are between {lower} and {upper}, give or take {} people", released.error().half_width());
+/// println!("half are between {lower} and {upper}, give or take {} people", released.error_bar().half_width());
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -163,7 +163,7 @@ impl Quantiles {
     }
 
     /// The number of ranks that each quantile may be off, all at once with probability 95 %.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 }
@@ -183,7 +183,7 @@ impl Quantiles {
 /// let median = Quantile::new(&"0.5".parse()?, 0, 1 << 20, Adjacency::AddRemove, &"1".parse()?)?;
 /// let released = median.release(&incomes, &mut Permit::unaccounted()?)?;
 /// // Off by at most ln(20·2^20) ≈ 17 ranks of 5,001.
-/// assert!(released.error().half_width() < 17.0);
+/// assert!(released.error_bar().half_width() < 17.0);
 /// println!("half earn less than {}", released.value());
 /// # Ok::<(), reticent::Error>(())
 /// ```

@@ -467,7 +467,7 @@ mod tests {
         let mut permit = Permit::unaccounted_from(Entropy::seeded(6));
         let kept = selection.release(counts, &mut permit).unwrap();
         assert_eq!(kept.value().iter().copied().collect::<Vec<u32>>(), (2..1000).step_by(3).collect::<Vec<u32>>());
-        let half_width = kept.error().half_width() as u64;
+        let half_width = kept.error_bar().half_width() as u64;
         assert!(selection.keep_probability(half_width + 1) >= 0.95 && selection.keep_probability(half_width) < 0.95);
     }
 

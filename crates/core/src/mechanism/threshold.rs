@@ -76,7 +76,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// assert_eq!(threshold.threshold(), 15);
 /// let released = threshold.release(people_by_diagnosis, &mut Permit::unaccounted()?)?;
 /// for (diagnosis, people) in released.value() {
-///     println!("{diagnosis}: {people} ± {}", released.error().half_width());
+///     println!("{diagnosis}: {people} ± {}", released.error_bar().half_width());
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```

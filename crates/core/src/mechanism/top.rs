@@ -98,7 +98,7 @@ impl Top {
     }
 
     /// How far below the best that was left a selected candidate can be, at 95 %, with this many candidates.
-    pub fn error(&self, candidates: usize) -> ErrorBar {
+    pub fn error_bar(&self, candidates: usize) -> ErrorBar {
         let others = (self.k.min(candidates) * candidates.saturating_sub(1)) as f64;
         let half_width = if others == 0.0 { 0.0 } else { libm::log(others / (1.0 - LEVEL)) / self.rate.to_f64() };
         // The logarithm is that of 20 or more, and the rate is not negative.
@@ -144,7 +144,7 @@ impl Top {
         let mut draw = permit.spend(&self.guarantee)?;
         let mut round = Round::new(self.rate.clone(), scores);
         let selected = (0..self.k.min(scores.len())).map(|_| always(round.select(&mut draw))).collect();
-        Ok(Release::new(selected, self.error(scores.len()), self.guarantee.clone(), draw.accounting().clone()))
+        Ok(Release::new(selected, self.error_bar(scores.len()), self.guarantee.clone(), draw.accounting().clone()))
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
             let within = released.value().iter().all(|&one| {
                 let best = *left.iter().max().unwrap();
                 let score = std::mem::replace(&mut left[one], i64::MIN);
-                (best - score) as f64 <= released.error().half_width()
+                (best - score) as f64 <= released.error_bar().half_width()
             });
             held += usize::from(within);
         }

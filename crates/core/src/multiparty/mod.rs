@@ -39,7 +39,7 @@ pub mod trust;
 pub mod view;
 
 pub use mask::MaskSeed;
-pub use plan::Plan;
+pub use plan::{Plan, Sums};
 pub use protocol::Protocol;
 pub use share::Share;
 pub use simulation::Simulation;

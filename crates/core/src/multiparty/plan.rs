@@ -54,9 +54,9 @@ const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 /// Three clinics, at most one of which pools what it knows with the world:
 /// ```
 /// use reticent::Permit;
-/// use reticent::multiparty::{MaskSeed, Plan, Protocol};
+/// use reticent::multiparty::{MaskSeed, Plan, Protocol, Sums};
 ///
-/// let plan = Plan::new(Protocol::Masked { colluders: 1 }, 3, 1, 1_000_000, 1, &"1".parse()?)?;
+/// let plan = Plan::new(Protocol::Masked { colluders: 1 }, 3, Sums { cells: 1, bound: 1_000_000, sensitivity: 1 }, &"1".parse()?)?;
 /// // Seeds come from a key agreement; here they are written down.
 /// let seed = |me: u32, peer: u32| MaskSeed::new(peer, &mut [(10 * me.min(peer) + me.max(peer)) as u8; 32]);
 /// let mut messages = vec![];
@@ -67,7 +67,7 @@ const LOG_ODDS_OF_OVERFLOW: f64 = 64.0 * std::f64::consts::LN_2;
 ///     messages.push(plan.mask(share, me, seeds)?);
 /// }
 /// let total = plan.sum(&messages)?[0];
-/// println!("{total} ± {}", plan.error().half_width());
+/// println!("{total} ± {}", plan.error_bar().half_width());
 /// assert!((total - 400).abs() < 100);
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -105,20 +105,24 @@ impl Noise {
     }
 }
 
+/// What the parties add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sums {
+    /// How many numbers each party has.
+    pub cells: usize,
+    /// The largest size of a number; larger ones are clamped.
+    pub bound: i64,
+    /// How far one unit can move all of them together, in the L1 norm.
+    pub sensitivity: u64,
+}
+
 impl Plan {
-    /// For `parties` parties that each have `cells` numbers of size at most `bound` (larger ones are clamped), which
-    /// one unit can move by at most `sensitivity` in the L1 norm.
+    /// For `parties` parties that add up their numbers.
     ///
     /// # Errors
     /// If a parameter is out of range; see the type.
-    pub fn new(
-        protocol: Protocol,
-        parties: u32,
-        cells: usize,
-        bound: i64,
-        sensitivity: u64,
-        epsilon: &Epsilon,
-    ) -> Result<Self> {
+    pub fn new(protocol: Protocol, parties: u32, sums: Sums, epsilon: &Epsilon) -> Result<Self> {
+        let Sums { cells, bound, sensitivity } = sums;
         let shape = protocol.shape(parties)?;
         if cells == 0 || cells > MOST_CELLS {
             return Err(Error::parameter("number of cells", cells, "from 1 to 16777216"));
@@ -184,7 +188,7 @@ impl Plan {
     }
 
     /// How far the noise may have moved each sum, individually.
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 
@@ -215,9 +219,9 @@ impl Plan {
     ///
     /// # Example
     /// ```
-    /// use reticent::multiparty::{Plan, Protocol};
+    /// use reticent::multiparty::{Plan, Protocol, Sums};
     ///
-    /// let plan = Plan::new(Protocol::Masked { colluders: 0 }, 10, 1, 1000, 1, &"1".parse()?)?;
+    /// let plan = Plan::new(Protocol::Masked { colluders: 0 }, 10, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &"1".parse()?)?;
     /// assert_eq!(plan.loss_against(0)?.to_string(), "1");
     /// assert!((plan.loss_against(5)?.to_f64() - 1.675).abs() < 1e-3);
     /// assert!((plan.loss_against(9)?.to_f64() - 3.296).abs() < 1e-3);
@@ -225,7 +229,7 @@ impl Plan {
     /// ```
     pub fn loss_against(&self, colluders: u32) -> Result<Epsilon> {
         if colluders >= self.parties {
-            let allowed = "less than the number of parties: where all collude there is nobody left to protect";
+            let allowed = "less than the number of parties: if all parties collude, no rows are left to protect";
             return Err(Error::parameter("number of colluders", colluders, allowed));
         }
         Ok(self.loss(colluders))

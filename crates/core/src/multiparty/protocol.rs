@@ -52,7 +52,7 @@ impl Protocol {
             None | Some(0) => Err(Error::parameter(
                 "number of colluders",
                 self.colluders(parties),
-                "less than the number of parties: where all collude there is nobody left to protect",
+                "less than the number of parties: if all parties collude, no rows are left to protect",
             )),
             Some(honest) => Ok(honest),
         }

@@ -28,11 +28,11 @@ pub const MOST_MASKED: u32 = 2048;
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::multiparty::{Adversary, Plan, Protocol, Simulation};
+/// use reticent::multiparty::{Adversary, Plan, Protocol, Simulation, Sums};
 ///
-/// let plan = Plan::new(Protocol::Masked { colluders: 1 }, 3, 1, 1000, 1, &"1".parse()?)?;
+/// let plan = Plan::new(Protocol::Masked { colluders: 1 }, 3, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &"1".parse()?)?;
 /// let run = Simulation::run(&plan, &[[120], [80], [200]], &mut Permit::unaccounted()?)?;
-/// println!("{} ± {}", run.release().value()[0], run.release().error().half_width());
+/// println!("{} ± {}", run.release().value()[0], run.release().error_bar().half_width());
 ///
 /// // What the first two clinics know of the third, if they pool all they have:
 /// let view = run.view(&Adversary::all_but(3, 2)?);

@@ -12,7 +12,8 @@ fn epsilon(text: &str) -> Epsilon {
 }
 
 fn masked(colluders: u32, parties: u32) -> Plan {
-    Plan::new(Protocol::Masked { colluders }, parties, 1, 1000, 1, &epsilon("1")).unwrap()
+    Plan::new(Protocol::Masked { colluders }, parties, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1"))
+        .unwrap()
 }
 
 fn permit() -> Permit {
@@ -26,7 +27,7 @@ fn both() -> [Protocol; 2] {
 #[test]
 fn parameters_are_refused_by_name() {
     let refused = |protocol, parties, cells, bound, sensitivity, text: &str| {
-        Plan::new(protocol, parties, cells, bound, sensitivity, &epsilon(text)).unwrap_err().to_string()
+        Plan::new(protocol, parties, Sums { cells, bound, sensitivity }, &epsilon(text)).unwrap_err().to_string()
     };
     let masked = |colluders| Protocol::Masked { colluders };
     for (error, start) in [
@@ -51,7 +52,8 @@ fn parameters_are_refused_by_name() {
 fn the_range_is_checked_beforehand() {
     let made = |parties, bound, scale_bits: u32| {
         let sensitivity = 1u64 << scale_bits;
-        Plan::new(Protocol::Masked { colluders: 0 }, parties, 10, bound, sensitivity, &epsilon("1")).is_ok()
+        Plan::new(Protocol::Masked { colluders: 0 }, parties, Sums { cells: 10, bound, sensitivity }, &epsilon("1"))
+            .is_ok()
     };
     assert!(made(2, i64::MAX / 2 - (1 << 50), 0));
     assert!(!made(2, i64::MAX / 2, 0) && !made(3, i64::MAX / 2, 0) && !made(1, i64::MAX, 0));
@@ -63,12 +65,12 @@ fn the_range_is_checked_beforehand() {
 #[test]
 fn sums_are_exact_but_for_the_noise() {
     for protocol in both() {
-        let plan = Plan::new(protocol, 3, 4, 100, 1, &epsilon(SILENT)).unwrap();
+        let plan = Plan::new(protocol, 3, Sums { cells: 4, bound: 100, sensitivity: 1 }, &epsilon(SILENT)).unwrap();
         let statistics = [[1, -2, 3, i64::MAX], [10, 20, -30, 0], [100, -100, 5, i64::MIN]];
         let run = Simulation::run(&plan, &statistics, &mut permit()).unwrap();
         assert_eq!(run.release().value(), &[111, -82, -22, 0]);
         assert_eq!(plan.output(run.transcript()).unwrap(), [111, -82, -22, 0]);
-        assert_eq!(run.release().error().half_width(), 0.0);
+        assert_eq!(run.release().error_bar().half_width(), 0.0);
         assert_eq!(run.transcript().rounds().len(), 1);
     }
 }
@@ -78,7 +80,13 @@ fn sums_are_exact_but_for_the_noise() {
 #[test]
 fn a_view_of_the_masked_protocol_has_the_honest_sum_and_no_more() {
     const NUMBERS: [[i64; 1]; 4] = [[770_001], [880_002], [990_003], [660_004]];
-    let plan = Plan::new(Protocol::Masked { colluders: 3 }, 4, 1, 1 << 40, 1, &epsilon(SILENT)).unwrap();
+    let plan = Plan::new(
+        Protocol::Masked { colluders: 3 },
+        4,
+        Sums { cells: 1, bound: 1 << 40, sensitivity: 1 },
+        &epsilon(SILENT),
+    )
+    .unwrap();
     let run = Simulation::run(&plan, &NUMBERS, &mut permit()).unwrap();
     let view = run.view(&Adversary::holding(4, [0, 3]).unwrap());
     assert_eq!((view.honest.as_slice(), view.honest_sums(&plan)), ([1, 2].as_slice(), vec![1_870_005]));
@@ -102,7 +110,13 @@ fn adversaries_hold_parties_that_are_there_and_not_all() {
 /// Two parties that both add their mask: the result is 64 random bits.
 #[test]
 fn a_wrong_sign_of_a_mask_does_not_go_unnoticed() {
-    let plan = Plan::new(Protocol::Masked { colluders: 0 }, 2, 1, 1000, 1, &epsilon(SILENT)).unwrap();
+    let plan = Plan::new(
+        Protocol::Masked { colluders: 0 },
+        2,
+        Sums { cells: 1, bound: 1000, sensitivity: 1 },
+        &epsilon(SILENT),
+    )
+    .unwrap();
     let says = |as_party: u32, peer: u32| {
         let seeds = vec![MaskSeed::new(peer, &mut [3; 32])];
         plan.mask(plan.share(&[5], &mut permit()).unwrap(), as_party, seeds).unwrap()
@@ -114,7 +128,7 @@ fn a_wrong_sign_of_a_mask_does_not_go_unnoticed() {
 #[test]
 fn each_share_is_paid_for() {
     for protocol in both() {
-        let plan = Plan::new(protocol, 3, 1, 10, 1, &epsilon("1")).unwrap();
+        let plan = Plan::new(protocol, 3, Sums { cells: 1, bound: 10, sensitivity: 1 }, &epsilon("1")).unwrap();
         let receipt = Receipt { dataset: "clinic".into(), request: "r".into(), entry: 1 };
         let mut permit = Permit::from_durable_charge(receipt, plan.guarantee(), Entropy::seeded(1));
         assert!(plan.share(&[1, 2], &mut permit).unwrap_err().is_parameter(), "what cannot be is free");
@@ -126,14 +140,14 @@ fn each_share_is_paid_for() {
 
 #[test]
 fn messages_that_do_not_fit_are_refused() {
-    let plan = Plan::new(Protocol::Broadcast, 2, 2, 10, 1, &epsilon("1")).unwrap();
+    let plan = Plan::new(Protocol::Broadcast, 2, Sums { cells: 2, bound: 10, sensitivity: 1 }, &epsilon("1")).unwrap();
     let seeds = vec![MaskSeed::new(1, &mut [1; 32])];
     assert!(plan.mask(plan.share(&[1, 1], &mut permit()).unwrap(), 0, seeds).unwrap_err().is_parameter());
     assert!(plan.sum(&[vec![1, 2]]).unwrap_err().is_parameter());
     assert!(plan.sum(&[vec![1, 2], vec![1]]).unwrap_err().is_parameter());
     assert!(plan.sum(&[vec![1, 2], vec![u64::MAX, 3]]).unwrap() == [0, 5]);
     assert!(plan.output(&Transcript::new()).unwrap_err().is_parameter());
-    let other = Plan::new(Protocol::Broadcast, 2, 3, 10, 1, &epsilon("1")).unwrap();
+    let other = Plan::new(Protocol::Broadcast, 2, Sums { cells: 3, bound: 10, sensitivity: 1 }, &epsilon("1")).unwrap();
     assert!(other.mask(plan.share(&[1, 1], &mut permit()).unwrap(), 0, vec![]).unwrap_err().is_parameter());
     assert!(Simulation::run(&plan, &[[1, 2]], &mut permit()).unwrap_err().is_parameter());
     let crowd = masked(0, simulation::MOST_MASKED + 1);
@@ -144,8 +158,10 @@ fn messages_that_do_not_fit_are_refused() {
 
 #[test]
 fn the_price_of_colluders() {
-    let curator = Plan::new(Protocol::Broadcast, 1, 1, 1000, 1, &epsilon("1")).unwrap();
-    let broadcast = Plan::new(Protocol::Broadcast, 12, 1, 1000, 1, &epsilon("1")).unwrap();
+    let curator =
+        Plan::new(Protocol::Broadcast, 1, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
+    let broadcast =
+        Plan::new(Protocol::Broadcast, 12, Sums { cells: 1, bound: 1000, sensitivity: 1 }, &epsilon("1")).unwrap();
     for colluders in 0..12 {
         let plan = masked(colluders, 12);
         let factor = plan.standard_deviation() / curator.standard_deviation();
@@ -156,8 +172,8 @@ fn the_price_of_colluders() {
         assert!(losses[..planned].iter().all(|loss| *loss == epsilon("1")));
         assert!(losses[planned..].iter().all(|loss| *loss > epsilon("1")));
     }
-    assert_eq!(masked(11, 12).error(), broadcast.error(), "masks that trust nobody gain nothing");
-    assert_eq!(masked(0, 12).error(), curator.error());
+    assert_eq!(masked(11, 12).error_bar(), broadcast.error_bar(), "masks that trust nobody gain nothing");
+    assert_eq!(masked(0, 12).error_bar(), curator.error_bar());
     assert!(broadcast.losses().iter().all(|loss| *loss == epsilon("1")));
     assert!(masked(3, 12).loss_against(12).unwrap_err().is_parameter());
 }

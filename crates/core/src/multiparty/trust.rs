@@ -15,7 +15,7 @@
 
 use serde::Serialize;
 
-use super::plan::Plan;
+use super::plan::{Plan, Sums};
 use super::protocol::Protocol;
 use crate::continual::{CounterKind, Shape, Stream};
 use crate::error::{Error, Result};
@@ -83,22 +83,21 @@ impl Cost {
         match self.trust {
             Trust::Curator => "You trust one server with every row, now and for as long as it keeps them.".into(),
             Trust::PanPrivate => {
-                "You trust one server while it counts; whoever seizes its memory once, even unnoticed, \
-                                  learns no more than ε allows."
+                "You trust one server while it counts; an attacker who seizes its memory once, even unnoticed, learns no more than ε allows."
                     .into()
             }
             Trust::Masked { colluders: 0 } => {
-                "You trust each party with its own rows, and that no party tells anybody what it knows.".into()
+                "You trust each party with its own rows, and that no parties collude.".into()
             }
             Trust::Masked { colluders: 1 } if others > 1 => {
-                "You trust each party with its own rows, and that at most one party tells what it knows.".into()
+                "You trust each party with its own rows, and that at most one party colludes with an observer.".into()
             }
             Trust::Masked { colluders } if u64::from(colluders) >= others => {
                 "You trust each party with its own rows and nobody else; masks gain nothing over broadcast.".into()
             }
             Trust::Masked { colluders } => {
                 format!(
-                    "You trust each party with its own rows, and that at most {colluders} of the {} pool what they know.",
+                    "You trust each party with its own rows, and that at most {colluders} of the {} collude.",
                     self.parties
                 )
             }
@@ -188,12 +187,17 @@ fn pan_private(epsilon: &Epsilon) -> Result<Cost> {
 }
 
 fn of_parties(trust: Trust, protocol: Protocol, rows: u64, parties: u32, epsilon: &Epsilon) -> Result<Cost> {
-    let plan = Plan::new(protocol, parties, 1, (rows / u64::from(parties.max(1))) as i64 + 1, 1, epsilon)?;
+    let plan = Plan::new(
+        protocol,
+        parties,
+        Sums { cells: 1, bound: (rows / u64::from(parties.max(1))) as i64 + 1, sensitivity: 1 },
+        epsilon,
+    )?;
     Ok(Cost {
         trust,
         parties: parties.into(),
         standard_deviation: plan.standard_deviation(),
-        half_width: plan.error().half_width(),
+        half_width: plan.error_bar().half_width(),
         against_all_others: if parties > 1 { Some(plan.loss_against(parties - 1)?) } else { None },
     })
 }

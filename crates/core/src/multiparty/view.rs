@@ -31,7 +31,7 @@ impl Adversary {
             ));
         }
         if held.len() >= parties as usize {
-            let allowed = "less than the number of parties: where all collude there is nobody left to protect";
+            let allowed = "less than the number of parties: if all parties collude, no rows are left to protect";
             return Err(Error::parameter("number of colluders", held.len(), allowed));
         }
         Ok(Self { parties, held })

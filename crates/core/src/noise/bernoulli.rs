@@ -228,7 +228,7 @@ pub(crate) fn ratio<B: BitSource + ?Sized>(
     Ok(false)
 }
 
-/// True with probability e^−(numerator/denominator), by the alternating series of \[CKS20, Algorithm 1\]; for exponents
+/// True with probability e^−(numerator/denominator), by the alternating series of \[CKS20\]; for exponents
 /// that change with every toss, where preparing a [`Coin`] does not pay off.
 ///
 /// For γ ≤ 1: toss coins of probability γ/1, γ/2, γ/3, … until one fails, at the K-th; P(K odd) = e^−γ. A larger γ takes

@@ -26,7 +26,7 @@ const MAX_SIGMA_TEXT: &str = "larger: the noise would exceed 1e15 times the sens
 
 /// An upper bound of δ(ε) for Gaussian noise of `s` times the sensitivity.
 ///
-/// δ = T(a) − e^ε·T(b) with T the normal tail, a = εs − 1/(2s) and b = a + 1/s \[BW18, Theorem 8\]. Two evaluations, each
+/// δ = T(a) − e^ε·T(b) with T the normal tail, a = εs − 1/(2s) and b = a + 1/s \[BW18\]. Two evaluations, each
 /// with its error added, and the smaller counts:
 /// - as it stands, which cancels when 1/s is small;
 /// - for a ≥ 0, with Mills' ratio R = T/φ and b² − a² = 2ε: δ = φ(a)·(R(a) − R(b)) = φ(a)·∫_a^b(1 − xR(x))dx. The integrand
@@ -59,7 +59,7 @@ fn profile(epsilon: f64, s: f64) -> f64 {
 /// vectors). Noise on whole numbers: [`discrete_gaussian_delta`].
 ///
 /// # Algorithm
-/// The exact expression of \[BW18, Theorem 8\], with its rounding error added.
+/// The exact expression of \[BW18\], with its rounding error added.
 ///
 /// # Errors
 /// If σ or the sensitivity is not positive, or no δ below 1 holds.
@@ -93,7 +93,7 @@ pub fn analytic_gaussian_delta(epsilon: &Epsilon, sigma: &Rational, sensitivity:
 /// Within 1e-10 of the smallest σ, relatively, and never below.
 ///
 /// # Algorithm
-/// Bisection on the exact expression of \[BW18, Theorem 8\], which falls as σ grows.
+/// Bisection on the exact expression of \[BW18\], which falls as σ grows.
 ///
 /// # Errors
 /// If the sensitivity is not positive, δ is below 1e-290, or σ would exceed 1e15 times the sensitivity.

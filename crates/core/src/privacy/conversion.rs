@@ -22,7 +22,7 @@ fn upper_sum(terms: [f64; 4]) -> f64 {
     terms.iter().sum::<f64>() + ROUNDING * magnitude
 }
 
-/// ln δ(ε) at order α for a ρ-zCDP mechanism \[CKS20, Proposition 12\]:
+/// ln δ(ε) at order α for a ρ-zCDP mechanism \[CKS20\]:
 /// (α−1)(αρ−ε) − ln(α−1) + α·ln(1−1/α). Written with a = α−1 so that orders next to 1 keep their digits, and with α·ln(1−1/α) =
 /// −(1+a)·ln(1+1/a), so that large orders do. The excess is ε − ρ, taken exactly: near it the two cancel.
 fn log_delta(rho: f64, excess: f64, a: f64) -> f64 {
@@ -68,7 +68,7 @@ fn rounded_up(value: f64) -> Result<Rational> {
 }
 
 impl Epsilon {
-    /// The ρ that a pure guarantee implies: ε²/2, exactly \[BS16, Proposition 1.4\].
+    /// The ρ that a pure guarantee implies: ε²/2, exactly \[BS16\].
     ///
     /// ```
     /// # use reticent::privacy::Epsilon;

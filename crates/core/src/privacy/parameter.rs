@@ -102,7 +102,7 @@ parameter!(
 );
 
 parameter!(
-    /// δ: the probability that the guarantee leaves out; choose it far below one over the number of people.
+    /// δ: the probability with which the ε bound may fail; choose it well below 1/n for n people.
     ///
     /// # Example
     /// ```

@@ -7,27 +7,27 @@ use crate::exact::Rational;
 /// The largest ε accepted without confirmation.
 pub const LARGEST_EPSILON: u64 = 10;
 
-/// The δ at which ρ is converted to ε: 1/N.
-const ONE_IN: u64 = 1_000_000;
+/// ρ is converted to ε at δ = 1/`CONVERSION_DELTA_INVERSE`, that is 10⁻⁶.
+const CONVERSION_DELTA_INVERSE: u64 = 1_000_000;
 
-/// The largest δ accepted without confirmation: 1/N. A mechanism that publishes each row unchanged with probability δ,
-/// and nothing otherwise, satisfies it: it exposes one person in a thousand.
-const LARGEST_DELTA_ONE_IN: u64 = 1000;
+/// The largest δ accepted without confirmation is 1/`LARGEST_DELTA_INVERSE`, that is 0.001. A mechanism that publishes
+/// each row unchanged with probability δ, and nothing otherwise, satisfies it: it exposes one person in a thousand.
+const LARGEST_DELTA_INVERSE: u64 = 1000;
 
 /// The explanation in errors about a larger ε.
 pub(crate) const LARGE_EPSILON: &str =
     "above that, an observer of the releases may become all but certain about any one person";
 
 /// The explanation in errors about a larger δ.
-const LARGE_DELTA: &str = "delta is the probability that anything at all may be revealed, and publishing every thousandth row \
-                           unchanged satisfies a delta of 0.001";
+const LARGE_DELTA: &str = "delta is the probability that anything at all may be revealed: publishing each row unchanged with \
+                           probability 1/1000 satisfies a delta of 0.001";
 
 impl Guarantee {
     /// Whether ε is above [`LARGEST_EPSILON`], or δ above 1/1000. For ρ it is the implied ε at δ = 10^−6.
     ///
     /// An observer's odds about any one unit may change by a factor of e^ε: at ε = 10 by 22,000, so that a probability
     /// of 1/1000 may become 95 %. Above that, there is hardly anything left to protect. With probability δ anything at
-    /// all may be revealed: publishing every thousandth row unchanged satisfies a δ of 1/1000.
+    /// all may be revealed: publishing each row unchanged with probability 1/1000 satisfies a δ of 1/1000.
     ///
     /// ```
     /// use reticent::privacy::Guarantee;
@@ -44,7 +44,7 @@ impl Guarantee {
             Self::Pure(epsilon) => *epsilon.value() > most,
             Self::Approx(epsilon, delta) => *epsilon.value() > most || is_large(delta),
             Self::Zcdp(rho) => {
-                let delta = Rational::new(1, ONE_IN).and_then(Delta::new);
+                let delta = Rational::new(1, CONVERSION_DELTA_INVERSE).and_then(Delta::new);
                 let implied = delta.and_then(|delta| rho.to_epsilon(&delta));
                 // What cannot be converted is too large to be.
                 implied.map_or(true, |epsilon| *epsilon.value() > most)
@@ -56,8 +56,8 @@ impl Guarantee {
     ///
     /// # Errors
     /// A parameter error that names the guarantee, and how to confirm it.
-    pub fn confirmed(self, is_meant: bool) -> Result<Self> {
-        if is_meant || !self.is_weak() {
+    pub fn confirmed(self, allow_large_epsilon: bool) -> Result<Self> {
+        if allow_large_epsilon || !self.is_weak() {
             return Ok(self);
         }
         let (parameter, value, allowed, why) = match &self {
@@ -79,17 +79,17 @@ impl Guarantee {
         match self {
             _ if !self.is_weak() => String::new(),
             Self::Approx(_, delta) if is_large(delta) => {
-                format!("; but {self} promises little: with probability δ anything at all may be revealed")
+                format!("; but {self} gives little protection: with probability δ anything at all may be revealed")
             }
             _ => format!(
-                "; but {self} promises next to nothing: an observer of the releases may become all but certain of it"
+                "; but {self} gives almost no protection: an observer of the releases may become all but certain about a person"
             ),
         }
     }
 }
 
 fn is_large(delta: &Delta) -> bool {
-    delta.value() * &Rational::from(LARGEST_DELTA_ONE_IN) > Rational::ONE
+    delta.value() * &Rational::from(LARGEST_DELTA_INVERSE) > Rational::ONE
 }
 
 #[cfg(test)]

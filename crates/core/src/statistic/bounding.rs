@@ -10,6 +10,8 @@ use crate::noise::uniform::below;
 
 /// Keeps, for every unit, at most the contribution's number of groups and of rows in each, chosen at random.
 ///
+/// For small data in memory; private SQL uses the crate `reticent-bounding`, which handles tables of any size.
+///
 /// # Privacy
 /// What is kept of one unit depends only on that unit's rows and on fresh randomness. So adding, removing or replacing
 /// a unit does not affect what is kept of the others: the sensitivities of [`Contribution`] hold afterwards.

@@ -63,6 +63,19 @@ impl Contribution {
         Ok(Self { adjacency, groups: None, rows })
     }
 
+    /// One statistic over all rows, of which each unit has at most one.
+    ///
+    /// ```
+    /// use reticent::privacy::Adjacency;
+    /// use reticent::statistic::Contribution;
+    ///
+    /// assert_eq!(Contribution::one_row(Adjacency::AddRemove).of_count()?.l1()?, 1);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn one_row(adjacency: Adjacency) -> Self {
+        Self { adjacency, groups: None, rows: Rows::AtMost(1) }
+    }
+
     /// One statistic per group; a unit is in at most `max_groups` of them, with `rows` in each.
     ///
     /// # Errors

@@ -30,7 +30,7 @@
 //! let laplace = Laplace::new(once.of_sum(&grid)?.l1()?, &"1".parse()?)?;
 //! let steps = laplace.release(grid.sum(incomes), &mut Permit::unaccounted()?)?;
 //! let total = steps.map(|steps| grid.value(steps), |bar| bar.scaled(grid.step()));
-//! println!("{:.0} ± {:.0}", total.value(), total.error().half_width());
+//! println!("{:.0} ± {:.0}", total.value(), total.error_bar().half_width());
 //! # assert!((total.value() - 189_250.5).abs() < 3e6);
 //! # Ok::<(), reticent::Error>(())
 //! ```

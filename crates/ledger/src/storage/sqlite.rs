@@ -1,15 +1,7 @@
 //! One SQLite file, shared by several threads and processes on one machine.
 //!
 //! Write-ahead logging with `synchronous=FULL`: a commit returns when its frames are on the disk, one `fdatasync` each.
-//!
-//! # Disk failures
-//! After a failed `fsync`, Linux keeps the pages readable but no longer writes them: a later `fsync` succeeds without
-//! them. The log may then end with a commit that reads as complete, was reported as failed, and is not on the disk.
-//! While a connection is open, its shared memory records where the log ends, and the next commit overwrites such
-//! frames. But a process that opens the log after the last connection ended (killed, or unable to clean up) takes them
-//! for committed. Appending to them would lose the new commit at the next power failure; copying them into the database
-//! would mix them, after a power failure, with the older pages left in the log. So opening a ledger first rewrites the
-//! whole log in place, with its own `fsync`, while other writers are excluded, and copies nothing before that.
+//! [`Opening`] says how the log of a process that was killed is made safe.
 //!
 //! # Removed or replaced files
 //! While a ledger is open, its path can come to refer to another file. Before every commit, and before anything that
@@ -28,10 +20,10 @@ mod pages;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use reticent_durable::{Files, SystemFiles, beside};
+use reticent_durable::opening::READ_ONLY;
+use reticent_durable::{Failure, Files, Form, Journal, Opening, SystemFiles, beside};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
@@ -41,15 +33,9 @@ use super::{Pages, Storage};
 use crate::error::{Error, Result};
 
 /// "RtLg": SQLite's application id, which marks the file as a ledger.
-const APPLICATION: i64 = 0x5274_4c67;
-const VERSION: i64 = 2;
-/// How long a writer waits for other writers.
+const FORM: Form = Form { application: 0x5274_4c67, version: 2, schema: SCHEMA, journal: Journal::Log };
+/// How long a writer waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A writer's turn takes a fraction of a millisecond; sleeping longer would leave the disk idle.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
-const LONGEST_SLEEP: Duration = Duration::from_millis(2);
-
-const READ_ONLY: &str = "it is read-only";
 
 /// A ledger in a file.
 #[derive(Debug)]
@@ -157,7 +143,8 @@ impl Sqlite {
     }
 
     fn open_connection(&self, create: bool) -> Result<Connection> {
-        let failed = |error: rusqlite::Error| self.failure("opened", &error);
+        let opening = Opening { path: &self.path, files: &*self.files, form: FORM };
+        let failed = |error: rusqlite::Error| Error::from(opening.failure("opened", &error));
         let names = self.files.names(&self.path).map_err(|error| unreadable(&error))?;
         if names > 1 {
             let path = self.path.display();
@@ -165,85 +152,28 @@ impl Sqlite {
                 format!("{path} has {names} names (hard links), each with a log of its own; remove all but one");
             return Err(Error::Storage { doing: "opened", reason });
         }
-        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        flags |= match (self.access, create) {
+        let flags = match (self.access, create) {
             (Access::ReadOnly, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
             (Access::Immutable, _) => OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
             (Access::Write, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             (Access::Write, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
-        let path = if self.access == Access::Immutable { self.immutable() } else { self.path.clone() };
-        let mut connection = match self.files.system() {
-            Some(system) => Connection::open_with_flags_and_vfs(path, flags, system),
-            None => Connection::open_with_flags(path, flags),
-        }
-        .map_err(failed)?;
-        wait_for_others(&mut connection).map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(32);
+        let name = if self.access == Access::Immutable { self.immutable() } else { self.path.clone() };
+        let mut connection = opening.connect(&name, flags)?;
         // Otherwise statements on partial indexes are replanned whenever a parameter changes.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         if self.access == Access::Write && connection.is_readonly("main").map_err(failed)? {
             return Err(Error::Storage { doing: "opened", reason: READ_ONLY.into() });
         }
-        // Before anything is written: what follows would switch any database to a write-ahead log.
-        copy_on_close(&connection, false).map_err(failed)?;
-        match tables(&connection).map_err(failed)? {
-            0 if create => {}
-            // Another process is creating it right now, or was interrupted.
-            0 => return Err(Error::Missing(self.path.display().to_string())),
-            _ => self.identify(&connection)?,
+        // Another process is creating it right now, or was interrupted.
+        if !create && opening.is_empty(&connection)? {
+            return Err(Error::Missing(self.path.display().to_string()));
         }
-        if self.access == Access::Write {
-            self.prepare_to_write(&mut connection)?;
+        match self.access {
+            Access::Write => opening.prepare(&mut connection)?,
+            Access::ReadOnly | Access::Immutable => opening.identify(&connection)?,
         }
-        if create {
-            self.make_schema(&mut connection)?;
-        }
-        self.identify(&connection)?;
         Ok(connection)
-    }
-
-    fn prepare_to_write(&self, connection: &mut Connection) -> Result<()> {
-        let failed = |error: rusqlite::Error| self.failure("opened", &error);
-        let mode = switch_to_log(connection).map_err(failed)?;
-        if mode != "wal" {
-            let reason = format!("its file system supports only journal mode {mode}, but wal is required");
-            return Err(Error::Storage { doing: "opened", reason });
-        }
-        // FULL: a commit is on the disk when it returns.
-        connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
-        // On macOS a plain fsync leaves data in the drive's own cache; elsewhere these two do nothing.
-        connection.pragma_update(None, "fullfsync", 1).map_err(failed)?;
-        connection.pragma_update(None, "checkpoint_fullfsync", 1).map_err(failed)?;
-        self.secure_log(connection)?;
-        copy_on_close(connection, true).map_err(failed)
-    }
-
-    /// Checks that it is a ledger of this version.
-    fn identify(&self, connection: &Connection) -> Result<()> {
-        let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-        let is = |pragma, expected| number(pragma).map(|found| found == expected);
-        let known = is("application_id", APPLICATION).and_then(|known| Ok(known && is("user_version", VERSION)?));
-        match known {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::NotALedger(self.path.display().to_string())),
-            Err(error) => Err(self.failure("opened", &error)),
-        }
-    }
-
-    /// Makes the readable content of the log durable; see the module documentation.
-    fn secure_log(&self, connection: &mut Connection) -> Result<()> {
-        let failed = |error: rusqlite::Error| self.failure("opened", &error);
-        let log = beside(&self.path, "-wal");
-        if self.files.length(&log).map_err(|error| unreadable(&error))?.unwrap_or(0) == 0 {
-            return Ok(());
-        }
-        let alone = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        self.files.rewrite(&log).and_then(|()| self.files.sync_directory(&log)).map_err(|error| {
-            let reason = format!("{}: {error}", log.display());
-            Error::Storage { doing: "opened", reason }
-        })?;
-        alone.rollback().map_err(failed)
     }
 
     /// The URI of a file without a log that no one can write to.
@@ -256,29 +186,6 @@ impl Sqlite {
             }
         }
         (uri + "?immutable=1").into()
-    }
-
-    fn make_schema(&self, connection: &mut Connection) -> Result<()> {
-        let failed = |error: rusqlite::Error| self.failure("created", &error);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        if tables(&transaction).map_err(failed)? > 0 {
-            return Ok(());
-        }
-        transaction.execute_batch(SCHEMA).map_err(failed)?;
-        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
-        transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-        self.files
-            .sync_directory(&self.path)
-            .map_err(|error| Error::Storage { doing: "created", reason: error.to_string() })
-    }
-
-    fn failure(&self, doing: &'static str, error: &rusqlite::Error) -> Error {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Error::NotALedger(self.path.display().to_string()),
-            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged(format!("{} is corrupt", self.path.display())),
-            _ => failure(doing, error),
-        }
     }
 
     fn transact(
@@ -324,7 +231,7 @@ impl Storage for Sqlite {
     /// Sets the version again: SQLite writes its page even if nothing changes.
     fn try_writing(&mut self) -> Result<()> {
         self.transact(TransactionBehavior::Immediate, |transaction| {
-            transaction.pragma_update(None, "user_version", VERSION).map_err(|error| failure("written", &error))
+            transaction.pragma_update(None, "user_version", FORM.version).map_err(|error| failure("written", &error))
         })
     }
 
@@ -355,45 +262,14 @@ impl Storage for Sqlite {
     }
 }
 
-/// Whether the log is copied into the database when the connection is closed.
-fn copy_on_close(connection: &Connection, copy: bool) -> rusqlite::Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copy).map(drop)
-}
-
-/// Switches to write-ahead logging and returns the resulting journal mode. Two processes that switch a new file at the
-/// same time deadlock, and SQLite then gives up at once without calling the busy handler below.
-fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
-    let since = Instant::now();
-    // The switch is committed only when its statement ends, after its only row: reading just this row would miss a
-    // failure.
-    let switch = || -> rusqlite::Result<Vec<String>> {
-        connection.prepare("PRAGMA journal_mode = wal")?.query_map([], |row| row.get(0))?.collect()
-    };
-    loop {
-        match switch() {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < PATIENCE => {
-                thread::sleep(LONGEST_SLEEP);
-            }
-            outcome => return Ok(outcome?.concat()),
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Foreign(path) => Self::NotALedger(path),
+            Failure::Damaged(path) => Self::Damaged(format!("{path} is corrupt")),
+            Failure::Storage { doing, reason } => Self::Storage { doing, reason },
         }
     }
-}
-
-fn tables(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-}
-
-/// Sleeps a little longer each time, up to a limit, and finally gives up.
-fn wait_for_others(connection: &mut Connection) -> rusqlite::Result<()> {
-    let mut since = Instant::now();
-    connection.busy_handler(Some(move |tries: i32| {
-        if tries == 0 {
-            since = Instant::now();
-        }
-        let sleep = SHORTEST_SLEEP * 2u32.pow(tries.clamp(0, 10).cast_unsigned());
-        thread::sleep(sleep.min(LONGEST_SLEEP));
-        since.elapsed() < PATIENCE
-    }))
 }
 
 fn unreadable(error: &io::Error) -> Error {
@@ -422,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_writes_waits_for_the_drive_itself() {
+    fn a_commit_waits_for_the_drive_itself() {
         let folder = tempfile::tempdir().unwrap();
         let mut storage = Sqlite::create(&folder.path().join("ledger.sqlite")).unwrap();
         let connection = storage.connect(false).unwrap();

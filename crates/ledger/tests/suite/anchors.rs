@@ -1,6 +1,6 @@
 //! Older copies and rewritten chains are found with an anchor, and are not without one.
 
-use reticent::ledger::{Ledger, Receipt, Releases};
+use reticent::ledger::{Keeper, Ledger, Receipt, Releases};
 use reticent_ledger::{Anchor, DurableLedger, Error, Event};
 
 use super::tampering::{furnish, rewrite};

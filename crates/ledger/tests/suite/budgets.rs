@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Charged, Ledger};
+use reticent::ledger::{ChargeOutcome, Keeper};
 use reticent::privacy::Adjacency;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Event, Registration, Spend, Terms};
 
@@ -191,7 +191,7 @@ pub fn names_are_kept_as_they_are(fresh: Fresh) {
         let account = ledger.account(name).unwrap().unwrap();
         assert_eq!((account.charges, account.spent[0].1.to_string()), (15, "ε = 0.64".into()), "{name}");
         let again = ledger.charge(&ask(name, "kept", pure("0.5"))).unwrap();
-        assert!(matches!(again, Charged::Answered(text) if text == name));
+        assert!(matches!(again, ChargeOutcome::AlreadyAnswered(text) if text == name));
     }
     assert!(ledger.verify().unwrap().is_sound());
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Accounting, Charged, Ledger};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::{Pages, Storage};
 use reticent_ledger::{DurableLedger, Event, Result, Spend};
@@ -98,12 +98,12 @@ pub fn work() {
                     }
                     let request = format!("{who}-{number}");
                     match ledger.charge(&ask("people", &request, pure(COST))) {
-                        Ok(Charged::Permitted(permit)) => {
+                        Ok(ChargeOutcome::New(permit)) => {
                             let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                             tell(&format!("granted {request} {}", receipt.entry));
                         }
-                        Ok(Charged::Unfinished(_)) => panic!("{request} was asked once"),
-                        Ok(Charged::Answered(text)) => panic!("{text}"),
+                        Ok(ChargeOutcome::Unfinished(_)) => panic!("{request} was asked once"),
+                        Ok(ChargeOutcome::AlreadyAnswered(text)) => panic!("{text}"),
                         Err(error) if error.is_overdrawn() => drop(refused.fetch_add(1, Ordering::Relaxed)),
                         Err(error) => panic!("{error}"),
                     }

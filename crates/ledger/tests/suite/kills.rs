@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use reticent::exact::Rational;
-use reticent::ledger::{Accounting, Charged, Ledger};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
 use reticent_ledger::{DurableLedger, Event, Spend};
 
 use super::crowd::location_text;
@@ -181,8 +181,8 @@ fn examine(ledger: &DurableLedger, shown: &HashMap<String, Shown>) {
     for (request, Shown { entry, release }) in shown {
         assert_eq!(charged.get(request), Some(entry), "{request} was shown");
         match ledger.charge(&ask("people", request, pure(COST))).unwrap() {
-            Charged::Answered(kept) => assert_eq!(kept, *release),
-            Charged::Permitted(_) | Charged::Unfinished(_) => {
+            ChargeOutcome::AlreadyAnswered(kept) => assert_eq!(kept, *release),
+            ChargeOutcome::New(_) | ChargeOutcome::Unfinished(_) => {
                 panic!("{request} was shown, but its release was not kept")
             }
         }
@@ -211,11 +211,11 @@ pub fn work() {
             let ledger = ledger.as_ref().expect("just opened");
             match ledger.charge(&charge)? {
                 // What is asked twice is answered with the entry that it had.
-                Charged::Answered(kept) => {
+                ChargeOutcome::AlreadyAnswered(kept) => {
                     let (entry, _) = kept.split_once(' ').expect("clients keep their entry's number");
                     Ok((entry.parse().expect("a number"), kept))
                 }
-                Charged::Permitted(permit) | Charged::Unfinished(permit) => {
+                ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit) => {
                     let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                     // Another process, or another try, would release something else.
                     let mut noise = [0; 8];

@@ -19,7 +19,7 @@ pub mod tampering;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Receipt};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Location, Terms};
 
@@ -128,18 +128,18 @@ pub fn ask(dataset: &str, request: &str, guarantee: Guarantee) -> Charge {
 /// The receipt of a charge that is made now.
 pub fn receipt(ledger: &DurableLedger, charge: &Charge) -> Receipt {
     match ledger.charge(charge).unwrap() {
-        Charged::Permitted(permit) => receipt_of(&permit),
-        Charged::Unfinished(_) => panic!("charged before"),
-        Charged::Answered(text) => panic!("answered before: {text}"),
+        ChargeOutcome::New(permit) => receipt_of(&permit),
+        ChargeOutcome::Unfinished(_) => panic!("charged before"),
+        ChargeOutcome::AlreadyAnswered(text) => panic!("answered before: {text}"),
     }
 }
 
 /// The receipt of a charge that was made before, and for which nothing was kept.
 pub fn receipt_again(ledger: &DurableLedger, charge: &Charge) -> Receipt {
     match ledger.charge(charge).unwrap() {
-        Charged::Unfinished(permit) => receipt_of(&permit),
-        Charged::Permitted(_) => panic!("not charged before"),
-        Charged::Answered(text) => panic!("answered before: {text}"),
+        ChargeOutcome::Unfinished(permit) => receipt_of(&permit),
+        ChargeOutcome::New(_) => panic!("not charged before"),
+        ChargeOutcome::AlreadyAnswered(text) => panic!("answered before: {text}"),
     }
 }
 

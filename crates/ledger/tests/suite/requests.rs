@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Ledger, Receipt, Releases};
 use reticent::mechanism::Laplace;
 use reticent::privacy::Adjacency;
 use reticent_ledger::{DurableLedger, Error, Spend};
@@ -23,7 +23,7 @@ pub fn the_same_request_is_charged_once(fresh: Fresh) {
     assert_eq!(receipt_again(&open(&*place), &charge), first);
     ledger.keep(&first, "17").unwrap();
     for _ in 0..2 {
-        assert!(matches!(open(&*place).charge(&charge).unwrap(), Charged::Answered(text) if text == "17"));
+        assert!(matches!(open(&*place).charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text == "17"));
     }
     // Anything else under the same id is an error, whichever part differs.
     let others = [
@@ -111,7 +111,7 @@ pub fn a_permit_covers_its_charge_exactly(fresh: Fresh) {
     let ledger = create(&*place);
     ledger.register(&limited("people", pure("10"))).unwrap();
     let charge = ask("people", "a", pure("1"));
-    let Charged::Permitted(mut permit) = ledger.charge(&charge).unwrap() else { panic!("nothing was kept yet") };
+    let ChargeOutcome::New(mut permit) = ledger.charge(&charge).unwrap() else { panic!("nothing was kept yet") };
     let half = Laplace::new(1, &"0.5".parse().unwrap()).unwrap();
     assert!(half.release(17, &mut permit).is_ok() && half.release(17, &mut permit).is_ok());
     assert!(half.release(17, &mut permit).unwrap_err().is_not_permitted());
@@ -129,8 +129,8 @@ pub fn two_who_ask_the_same_at_once_show_the_same(fresh: Fresh) {
     for round in 0..ROUNDS {
         let charge = ask("people", &format!("round {round}"), pure("1"));
         let show = |ledger: &reticent_ledger::DurableLedger, own: String| match ledger.charge(&charge).unwrap() {
-            Charged::Answered(text) => text,
-            Charged::Permitted(permit) | Charged::Unfinished(permit) => {
+            ChargeOutcome::AlreadyAnswered(text) => text,
+            ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit) => {
                 let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                 ledger.keep(receipt, &own).unwrap()
             }
@@ -168,7 +168,7 @@ pub fn a_failure_suspends_until_somebody_reopens(fresh: Fresh) {
         let refused = ledger.charge(&ask("people", "third", pure("0.1"))).unwrap_err();
         let entry = failing.entry;
         assert_eq!(refused, Error::Suspended { dataset: "people".into(), entry });
-        assert!(matches!(ledger.charge(&first), Ok(Charged::Answered(text)) if text == "failed"));
+        assert!(matches!(ledger.charge(&first), Ok(ChargeOutcome::AlreadyAnswered(text)) if text == "failed"));
     }
     // What was charged before ends as it would have; others go on.
     assert_eq!(ledger.keep(&running, "17").unwrap(), "17");

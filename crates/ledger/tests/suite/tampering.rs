@@ -1,7 +1,7 @@
 //! Every change in the storage is found.
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Ledger, Releases};
+use reticent::ledger::{Charge, Keeper, Releases};
 use reticent_ledger::entry::Row;
 use reticent_ledger::hash::Hash;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Error, Event, Spend};

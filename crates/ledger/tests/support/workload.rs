@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reticent::ledger::{Accounting, Charge, Charged, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Receipt, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Result, Terms};
 
@@ -123,14 +123,14 @@ pub fn ask(ledger: &DurableLedger, step: &Step, receipts: &mut Receipts) -> Resu
     match step {
         Step::Register(dataset) => ledger.register(dataset).map(|_| Answer::Done),
         Step::Charge(charge) => match ledger.charge(charge) {
-            Ok(Charged::Permitted(permit) | Charged::Unfinished(permit)) => {
+            Ok(ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit)) => {
                 let Accounting::Charged(receipt) = permit.accounting().clone() else {
                     panic!("a permit without a charge")
                 };
                 receipts.insert((charge.dataset.clone(), charge.request.clone()), receipt.clone());
                 Ok(Answer::Permitted(receipt))
             }
-            Ok(Charged::Answered(text)) => Ok(Answer::Release(text)),
+            Ok(ChargeOutcome::AlreadyAnswered(text)) => Ok(Answer::Release(text)),
             Err(Error::Overdrawn(_)) => Ok(Answer::Refused),
             Err(error) => Err(error),
         },

@@ -42,9 +42,9 @@ use crate::transcript::{Transcript, chain};
 use crate::transport::{Arrival, Heard, Transport};
 
 /// What a party does itself when the rounds call for it, in this order.
-pub(crate) trait Own {
+pub(crate) trait Resources {
     /// Durably marks this attempt, and all before it, as used.
-    fn use_up(&mut self, attempt: u32) -> Result<()>;
+    fn mark_used(&mut self, attempt: u32) -> Result<()>;
 
     /// Charges the ledger, durably.
     fn charge(&mut self, attempt: u32) -> Result<Permit>;
@@ -88,7 +88,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
     }
 
     /// Runs all rounds. When this returns, every reachable party knows the outcome.
-    pub fn run(mut self, own: &mut dyn Own) -> Result<(Release<Vec<i64>>, Transcript)> {
+    pub fn run(mut self, own: &mut dyn Resources) -> Result<(Release<Vec<i64>>, Transcript)> {
         match self.rounds(own) {
             Ok((release, transcript)) => {
                 // Whether or not the file is written, the others have this party's seal, or will get it.
@@ -110,14 +110,14 @@ impl<'seat, T: Transport> Session<'seat, T> {
         }
     }
 
-    fn rounds(&mut self, own: &mut dyn Own) -> Result<(Release<Vec<i64>>, Transcript), Trouble> {
+    fn rounds(&mut self, own: &mut dyn Resources) -> Result<(Release<Vec<i64>>, Transcript), Trouble> {
         let masks = MaskKeys::generate(self.seat.task.parties().len())?;
         self.say(Content::Hello { keys: masks.public() });
         self.gather(Kind::Hello)?;
         let proposals = self.inboxes.iter().filter_map(|inbox| inbox.get(Kind::Hello));
         let attempt = proposals.map(|said| said.message.attempt).max().expect("this party proposes, too");
         if attempt > self.attempt {
-            own.use_up(attempt)?;
+            own.mark_used(attempt)?;
             self.attempt = attempt;
         }
 

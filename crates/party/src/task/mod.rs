@@ -14,7 +14,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use reticent::exact::Rational;
-use reticent::multiparty::{Plan, Protocol};
+use reticent::multiparty::{Plan, Protocol, Sums};
 use reticent::privacy::{Adjacency, Epsilon, Guarantee};
 use reticent::secrets::holds_a_key;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ const DOMAIN: &[u8] = b"reticent party task 1\n";
 /// | `allow_large_epsilon` | confirms an epsilon above 10, which guarantees next to nothing | false |
 /// | `unit`, `adjacency` | the privacy unit, and which tables are neighbours | – |
 /// | `sql` | the private query that each party runs on its own table | – |
-/// | `bounds`, `keys`, `max_rows`, `max_groups` | clamping bounds, public keys and contribution bounds for the query, as in a policy | none |
+/// | `bounds`, `keys`, `max_rows`, `max_groups` | clamping bounds, public keys and contribution limits for the query, as in a policy | none |
 /// | `bound` | the largest absolute value of each party's number in each cell, in steps; larger ones are clamped | – |
 /// | `sensitivity` | how much one unit can change one party's numbers: L1, in steps | – |
 /// | `cells` | the name of each number; or `{ name = …, step = … }` if a step is not worth 1 | – |
@@ -167,7 +167,7 @@ impl Task {
     fn new_plan(&self) -> Result<Plan> {
         let parties = u32::try_from(self.draft.parties.len()).expect("there are at most 256");
         let Draft { bound, sensitivity, .. } = self.draft;
-        Ok(Plan::new(self.protocol, parties, self.cells.len(), bound, sensitivity, &self.epsilon)?)
+        Ok(Plan::new(self.protocol, parties, Sums { cells: self.cells.len(), bound, sensitivity }, &self.epsilon)?)
     }
 
     pub(crate) fn shape(&self) -> Shape {

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Ledger, Releases};
+use reticent::ledger::{Charge, Keeper, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;
 use reticent_party::{Error, Reason, Result, State, Statistic, Task};
@@ -152,7 +152,7 @@ fn an_attempt_that_was_charged_is_not_drawn_again_even_if_the_state_is_lost() {
 fn the_largest_proposal_is_taken() {
     let village = Village::new(Plan::default());
     let hash = village.task.hash();
-    State::open(&village.state_directory(1)).unwrap().use_up(hash, 6).unwrap();
+    State::open(&village.state_directory(1)).unwrap().mark_used(hash, 6).unwrap();
     let outcomes = village.check(village.all(|place| village.run(place)));
     assert_eq!(outcomes[0].transcript.attempt, 7);
     for place in 0..village.parties() {

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use reticent::exact::Rational;
 use reticent::ledger::Releases;
-use reticent_ledger::{Account, Budget, Dataset, Event, Record, Spend, Terms};
+use reticent_ledger::{Account, Budget, Dataset, Event, Record, Spend};
 use reticent_sql::settings::without_places;
 use reticent_sql::settings::words::guarantee;
 use serde::{Deserialize, Serialize};
@@ -192,13 +192,8 @@ pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) 
     let text = |number: &Option<Number>| number.as_ref().map(|number| number.0.clone());
     let (epsilon, delta, rho) = (text(&epsilon), text(&delta), text(&rho));
     let limit = guarantee(epsilon.as_deref(), delta.as_deref(), rho.as_deref())?;
-    let limit = limit.confirmed(allow_large_epsilon).map_err(reticent_sql::Error::from)?;
-    let adjacency = adjacency
-        .as_deref()
-        .unwrap_or("add-remove")
-        .parse()
-        .map_err(|error: reticent::Error| Error::field("adjacency", error.to_string()))?;
-    let dataset = Dataset { name: name.clone(), budget: Budget::Limit(limit), terms: Some(Terms { unit, adjacency }) };
+    let adjacency = adjacency.as_deref().unwrap_or("add-remove").parse()?;
+    let dataset = Dataset::limited(name.clone(), limit, unit, Some(adjacency), allow_large_epsilon)?;
     let ledger = Arc::clone(&app.ledger);
     let account = app
         .blocking(move || {

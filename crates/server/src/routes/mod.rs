@@ -11,6 +11,7 @@
 //! | [`surveys`] | surveys of the local model: tasks, reports, estimates |
 //! | [`health`] | liveness, readiness and metrics for operators |
 //! | [`openapi`] | the API description |
+//! | [`number`] | exact numbers, as JSON numbers or strings |
 //! | [`dashboard`] | the dashboard |
 //! | [`survey_page`] | the page on which people answer a survey |
 //!

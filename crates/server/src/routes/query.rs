@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Answered, Charge, Ended, Interrupted, Ledger, UNFINISHED};
+use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
-use reticent_sql::{Asked, Outcome, Query, Settings, dialect};
+use reticent_sql::{Asked, Query, QueryOutcome, Settings, dialect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -167,31 +167,20 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let (ledger, whose, id) = (Arc::clone(&app.ledger), dataset.clone(), request.clone());
     let before = app.blocking(move || Ok(ledger.request(&whose, &id)?)).await?;
     // A repeated request uses the clock of its charge.
-    let before = before.and_then(|before| clock::remembered(&description, &before.description));
+    let description = clock::charged(description, before.map(|(charge, _)| charge.description));
     let charge = Charge::new(dataset, request, query.guarantee().clone())
         .caller(&caller.name)
-        .description(before.unwrap_or(description))
+        .description(description)
         .unit(query.unit().to_string(), query.adjacency());
     let query = query.with_engine(app.runs.engine());
     let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
-    let run = move || {
-        capped.release(&paid, Interrupted::StaysOpen, |mut permit| -> Result<Ended> {
-            let outcome = query.outcome(&mut permit);
-            Ok(match outcome {
-                Outcome::Failed => Ended::Failed(outcome.to_text()),
-                Outcome::Answer(_) | Outcome::TooLarge => Ended::Released(outcome.to_text()),
-            })
-        })
-    };
+    let run =
+        move || capped.release(&paid, OnInterruption::Abandon, |permit| -> Result<RunResult> { Ok(query.run(permit)) });
     let text = match app.blocking(run).await? {
-        Answered::Now(text) | Answered::Before(text) => text,
-        Answered::Never => return Err(Error::Conflict(UNFINISHED.into())),
+        ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
+        ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
-    let outcome = Outcome::from_text(&text).ok_or_else(|| {
-        Error::Conflict("the ledger's stored release for this request is not the answer to a query".into())
-    })?;
-    // Whatever the error, the request was charged, so it is not a usage error.
-    let answer = outcome.answer().map_err(|error| Error::Machine(error.to_string()))?;
+    let answer = QueryOutcome::stored_answer(&text)?;
     Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
 }
 

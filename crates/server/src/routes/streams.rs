@@ -40,7 +40,7 @@ pub struct StreamDefinition {
     rho: Option<Number>,
     /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     allow_large_epsilon: Option<bool>,
-    /// The privacy unit: `event`, `step` or `steps:N`.
+    /// The privacy unit: `event`, `step` or `events:N`.
     unit: Option<String>,
     /// `add-remove` or `replace`.
     adjacency: Option<String>,
@@ -81,7 +81,7 @@ pub struct StreamView {
     /// The guarantee of all releases together, in words.
     pub guarantee: String,
     /// What the guarantee means.
-    pub promise: String,
+    pub guarantee_in_words: String,
     /// What the half-widths of its releases cover.
     pub half_widths: String,
     /// The number of steps released.
@@ -97,7 +97,7 @@ impl StreamView {
         Self {
             dataset: definition.dataset().to_owned(),
             guarantee: definition.guarantee().to_string(),
-            promise: definition.promise_words(),
+            guarantee_in_words: definition.guarantee_words(),
             half_widths: definition.half_width_words(),
             definition: definition.clone().into(),
             steps: status.steps,

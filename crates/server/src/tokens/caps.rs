@@ -17,17 +17,18 @@ use crate::error::{Error, Result};
 /// # Errors
 /// If it is written otherwise.
 pub fn written(text: &str) -> Result<(String, Guarantee)> {
-    let wrong = || {
+    let wrong = |why: &str| {
         let allowed = "--cap staff=1, --cap staff=1,1e-7 or --cap staff=rho:0.5";
-        Error::field("cap", format!("--cap {text}: write it as {allowed}"))
+        Error::field("cap", format!("--cap {text}: {why}write it as {allowed}"))
     };
-    let (dataset, limit) = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty()).ok_or_else(wrong)?;
+    let parts = text.rsplit_once('=').filter(|(dataset, _)| !dataset.is_empty());
+    let (dataset, limit) = parts.ok_or_else(|| wrong(""))?;
     let limit = match (limit.strip_prefix("rho:"), limit.split_once(',')) {
         (Some(rho), _) => guarantee(None, None, Some(rho)),
         (None, Some((epsilon, delta))) => guarantee(Some(epsilon), Some(delta), None),
         (None, None) => guarantee(Some(limit), None, None),
     };
-    Ok((dataset.to_owned(), limit.map_err(|_| wrong())?))
+    Ok((dataset.to_owned(), limit.map_err(|error| wrong(&format!("{error}; ")))?))
 }
 
 /// A reservation for a charge, taken back if the ledger refuses it.
@@ -46,7 +47,7 @@ impl Tokens {
     pub fn reserve(&self, token: &Token, dataset: &str, request: &str, cost: &Guarantee) -> Result<Reservation> {
         let Some(cap) = token.caps.get(dataset) else {
             let message =
-                format!("the token {} has no cap for {dataset}; the owner can create one that has", token.name);
+                format!("the token {} has no cap for {dataset}; ask the owner for a token with one", token.name);
             return Err(Error::Forbidden(message));
         };
         let broken = || Error::Machine("the record of a token's spending was changed by hand".into());
@@ -130,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Tokens::open(folder.path()).unwrap();
         let tokens = open();
-        let text = tokens.create("ada", Role::Analyst, &Caps::from([("staff".to_owned(), pure("1"))])).unwrap();
+        let text = tokens.create("ada", Role::Analyst, &Caps::from([("staff".to_owned(), pure("1"))]), false).unwrap();
         let ada = tokens.holder(&text).unwrap().unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();

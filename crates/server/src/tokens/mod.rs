@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use reticent::privacy::Guarantee;
-use reticent_durable::{FileId, replace};
+use reticent_durable::{Failure, FileId, Form, Journal, Opening, SystemFiles, replace};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
@@ -31,14 +31,15 @@ use secret::Secret;
 const FILE: &str = "tokens.sqlite";
 /// The file that records that there were tokens.
 const MEMORY: &str = "tokens.made";
-const REMEMBERED: &[u8] = b"Tokens were made here. Without tokens.sqlite the service does not start.\n";
+const REMEMBERED: &[u8] = b"Tokens have been created here. Without tokens.sqlite the service does not start.\n";
 /// Longest name, in bytes; the ledger records it as the caller.
 const LONGEST_NAME: usize = 64;
-/// The commands write while the service reads.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// "RtTk": SQLite's application id, which marks the file as ours.
+const FORM: Form = Form { application: 0x5274_546b, version: 1, schema: SCHEMA, journal: Journal::Log };
 
 const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS tokens (
+    CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         role TEXT NOT NULL,
@@ -47,7 +48,7 @@ const SCHEMA: &str = "
         created TEXT NOT NULL,
         revoked TEXT
     ) STRICT;
-    CREATE TABLE IF NOT EXISTS spent (
+    CREATE TABLE spent (
         number INTEGER PRIMARY KEY,
         token TEXT NOT NULL REFERENCES tokens (id),
         dataset TEXT NOT NULL,
@@ -106,7 +107,7 @@ impl Tokens {
         let lost = || {
             let (path, memory) = (path.display(), memory.display());
             Error::asked(format!(
-                "there were tokens, but {path} has none; restore it. Only to replace all tokens with new ones, remove {memory}"
+                "there were tokens, but {path} has none; restore it. To discard all tokens and start over, remove {memory}"
             ))
         };
         let had = memory.exists();
@@ -116,18 +117,17 @@ impl Tokens {
         }
         let failed =
             |error: &dyn std::fmt::Display| Error::asked(format!("{} cannot be used: {error}", path.display()));
-        // Hashes and caps are readable only by the owner.
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).truncate(false).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(|error| failed(&error))?;
-        let connection = Connection::open(&path).map_err(|error| failed(&error))?;
-        connection.busy_timeout(PATIENCE).map_err(|error| failed(&error))?;
-        connection
-            .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
-            .and_then(|()| connection.execute_batch(SCHEMA))
-            .map_err(|error| failed(&error))?;
+        let unusable = |failure| match failure {
+            Failure::Foreign(_) => failed(&"it does not hold tokens, or is from another version"),
+            Failure::Damaged(_) => failed(&"it is damaged"),
+            Failure::Storage { reason, .. } => failed(&reason),
+        };
+        let opening = Opening { path: &path, files: &SystemFiles, form: FORM };
+        let mut connection = opening.connect_or_create().map_err(unusable)?;
+        // Earlier versions did not mark it.
+        opening.adopt(&mut connection, &["tokens", "spent"]).map_err(unusable)?;
+        opening.prepare(&mut connection).map_err(unusable)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(|error| failed(&error))?;
         let file = FileId::of(&path);
         let tokens = Self { connection: Mutex::new(connection), path: path.clone(), file, memory: memory.clone() };
         if tokens.any()? {
@@ -173,9 +173,13 @@ impl Tokens {
     /// Creates a token, durably. The returned text is to be shown once, and is not stored.
     ///
     /// # Errors
-    /// If the name is invalid or taken, if caps and role do not match, or if there is no randomness.
-    pub fn create(&self, name: &str, role: Role, caps: &Caps) -> Result<String> {
+    /// If the name is invalid or taken, if caps and role do not match, if a cap gives almost no protection and is not
+    /// confirmed, or if there is no randomness.
+    pub fn create(&self, name: &str, role: Role, caps: &Caps, allow_large_epsilon: bool) -> Result<String> {
         check_name(name)?;
+        for cap in caps.values() {
+            cap.clone().confirmed(allow_large_epsilon)?;
+        }
         match (role, caps.is_empty()) {
             (Role::Analyst, true) => {
                 let message =
@@ -197,7 +201,7 @@ impl Tokens {
         )?;
         if inserted == 0 {
             let message = format!(
-                "there already is a token {name}; names cannot be reused, so that the ledger stays unambiguous"
+                "there is already a token {name}; names cannot be reused, so that the ledger stays unambiguous"
             );
             return Err(Error::field("name", message));
         }
@@ -285,8 +289,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
         assert!(!tokens.any().unwrap());
-        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
-        let other = tokens.create("till", Role::Source, &Caps::new()).unwrap();
+        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
+        let other = tokens.create("till", Role::Source, &Caps::new(), false).unwrap();
         assert_eq!(tokens.holder(&text).unwrap().unwrap().name, "ada");
         assert_eq!(tokens.holder(&other).unwrap().unwrap().role, Role::Source);
         // The id of one with the secret of the other, and one wrong digit.
@@ -298,7 +302,7 @@ mod tests {
         tokens.revoke("ada").unwrap();
         assert_eq!(tokens.holder(&text).unwrap(), None);
         assert!(tokens.revoke("ada").is_err() && tokens.any().unwrap());
-        assert!(tokens.create("ada", Role::Owner, &Caps::new()).is_err(), "a name is used once");
+        assert!(tokens.create("ada", Role::Owner, &Caps::new(), false).is_err(), "a name is used once");
     }
 
     #[test]
@@ -307,7 +311,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let tokens = Tokens::open(folder.path()).unwrap();
         drop(Tokens::open(folder.path()).unwrap());
-        tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
         std::fs::rename(at(FILE), at("aside")).unwrap();
         assert!(matches!(tokens.any(), Err(Error::Machine(_))), "it is gone");
         assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
@@ -323,11 +327,32 @@ mod tests {
         assert!(at(MEMORY).exists());
     }
 
+    /// A reservation is durable before the ledger is charged. On macOS this needs more than a plain fsync, which was not
+    /// asked for.
+    #[test]
+    fn what_is_spent_is_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let connection = tokens.connection().unwrap();
+        let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(["synchronous", "fullfsync", "checkpoint_fullfsync", "foreign_keys"].map(pragma), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn another_database_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE person (name TEXT)").unwrap();
+        let before = std::fs::read(&path).unwrap();
+        assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("does not hold tokens"));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
     #[test]
     fn no_token_lies_in_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
-        let text = tokens.create("ada", Role::Owner, &Caps::new()).unwrap();
+        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
         let (_, secret) = text.rsplit_once('_').unwrap();
         let holds = |needle: &[u8]| {
             let files =
@@ -343,10 +368,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
         let caps = Caps::from([("staff".to_owned(), Guarantee::Pure("1".parse().unwrap()))]);
-        assert!(tokens.create("ada", Role::Analyst, &Caps::new()).is_err());
-        assert!(tokens.create("ada", Role::Viewer, &caps).is_err());
-        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new()).is_err());
-        tokens.create("ada", Role::Analyst, &caps).unwrap();
-        assert_eq!(tokens.list().unwrap()[0].caps, caps);
+        assert!(tokens.create("ada", Role::Analyst, &Caps::new(), false).is_err());
+        assert!(tokens.create("ada", Role::Viewer, &caps, false).is_err());
+        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new(), false).is_err());
+        let large = Caps::from([("staff".to_owned(), Guarantee::Pure("1000".parse().unwrap()))]);
+        let error = tokens.create("ada", Role::Analyst, &large, false).unwrap_err().to_string();
+        assert!(error.contains("confirmed with"), "{error}");
+        tokens.create("alan", Role::Analyst, &large, true).unwrap();
+        tokens.create("ada", Role::Analyst, &caps, false).unwrap();
+        assert!(tokens.list().unwrap().iter().any(|token| token.caps == caps));
     }
 }

@@ -285,7 +285,7 @@ impl Rows {
     }
 
     /// Returns the most rows that one unit can have, if the query alone implies a bound: 1 after aggregation by unit.
-    /// Privacy does not depend on it, since contribution bounds are enforced wherever they come from.
+    /// Privacy does not depend on it, since contribution limits are enforced wherever they come from.
     pub fn rows_per_unit(&self) -> Option<u64> {
         self.rows_per_unit
     }

@@ -38,7 +38,7 @@ use crate::resolve::text;
 ///
 /// # Privacy
 /// [`Shape::sensitivity`] is the most that one unit of one party's rows can move that party's vector in the L1 norm,
-/// for the unit and adjacency of the options. It follows from the same clamping bounds, contribution bounds and grids
+/// for the unit and adjacency of the options. It follows from the same clamping bounds, contribution limits and grids
 /// as a release by [`Query`].
 ///
 /// Numbers of different kinds (a count of rows, a sum in grid steps) share one vector and one noise distribution. A

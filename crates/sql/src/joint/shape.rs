@@ -100,9 +100,8 @@ impl Shape {
         let parts = additive.iter().zip(kinds.iter().zip(scales)).map(part).collect::<Result<_>>()?;
         let numbers: usize = additive.iter().map(|paid| draw::width(&paid.part)).sum();
         if groups.checked_mul(numbers).is_none_or(|cells| cells > MOST_CELLS) {
-            let why =
-                format!("there are {groups} groups of {numbers} numbers, but parties add up at most {MOST_CELLS}");
-            return Err(Error::not_joint("a query with so many numbers", why));
+            let why = format!("there are {groups} groups of {numbers} numbers");
+            return Err(Error::not_joint(format!("a query with more than {MOST_CELLS} cells"), why));
         }
         let written = |key: usize| known.map_or_else(Vec::new, |known| known.written(key));
         let keys = (0..groups).map(|key| written(key).into_iter().map(str::to_owned).collect()).collect();

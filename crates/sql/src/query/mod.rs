@@ -16,6 +16,7 @@ use std::sync::Arc;
 use reticent::Permit;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent::secrets::Quiet;
 use reticent::statistic::Bounds;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
@@ -55,7 +56,7 @@ pub struct Query {
     options: Options,
     engine: Engine,
     design: Design,
-    touched: UnitContribution,
+    contribution: UnitContribution,
     keys: Option<KnownKeys>,
     weights: Vec<u32>,
     unit: Unit,
@@ -132,7 +133,7 @@ impl Query {
         let planned = |touched: &UnitContribution, budget: &Guarantee| {
             design(&resolved, &weights, touched, select_keys, budget, found)
         };
-        let (weighing, touched, design) = match bounded {
+        let (weighing, contribution, design) = match bounded {
             Bounded::By(touched) => (None, touched, planned(&touched, rest)?),
             Bounded::Weighed => {
                 let groups = if grouped { keys.as_ref().map(|keys| keys.len() as u64) } else { Some(1) };
@@ -154,7 +155,7 @@ impl Query {
             options,
             engine,
             design,
-            touched,
+            contribution,
             keys,
             weights,
             unit,
@@ -167,6 +168,11 @@ impl Query {
     /// Sets the limits of its run.
     pub fn with_engine(self, engine: Engine) -> Self {
         Self { engine, ..self }
+    }
+
+    /// How it is run.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// Checks that there is memory for all bins of all groups, as far as the groups are known before rows are read.
@@ -235,12 +241,12 @@ impl Query {
 
     /// How much one unit may contribute.
     pub(crate) fn contribution(&self) -> &UnitContribution {
-        &self.touched
+        &self.contribution
     }
 
     /// The contribution bounds; `None` if they are chosen privately.
     fn caps(&self) -> Option<Caps> {
-        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         self.weighing.is_none().then_some(caps)
     }
 
@@ -262,6 +268,7 @@ impl Query {
 
     /// A description of what will be done; independent of the rows.
     pub fn words(&self) -> String {
+        let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let mut text = match &self.unit {
             Unit::Row => "Each row is treated as a different person.".to_owned(),
             Unit::Column(unit) => {
@@ -272,22 +279,22 @@ impl Query {
             }
         };
         text += match self.options.adjacency {
-            Adjacency::AddRemove => " Whether any one of them is in the table at all is protected",
-            Adjacency::Replace => " What the table says about any one of them is protected, not how many there are",
+            Adjacency::AddRemove => " The guarantee hides whether any one person is in the table",
+            Adjacency::Replace => " The guarantee hides one person's data, but not the number of people",
         };
         text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
             (Some(known), _) => {
-                let number = known.len();
+                let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
                 text += &format!(
-                    " The {number} groups of {keys} are public: all of them are released, empty ones too, and no others."
+                    " The {groups} of {keys} {are} public: all of them are released, empty ones too, and no others."
                 );
             }
             (None, true) => {
-                text += &format!(" The groups of {keys} come from the data: groups with too few people are withheld.");
+                text += &format!(" The groups of {keys} come from the data: groups with too few units are withheld.");
             }
-            (None, false) => text += " There is one answer for all rows.",
+            (None, false) => text += " The answer covers all rows.",
         }
         for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
             text += &format!(
@@ -304,12 +311,13 @@ impl Query {
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to the end.
     pub fn answer(&self, permit: &mut Permit) -> Result<Answer> {
+        let _quiet = Quiet::new();
         let key = ChoiceKey::new(permit.secret()?);
         let found = self.find_bounds(key.clone(), permit)?;
         let (design, mut released, limits) = match &self.weighing {
             Some(weighed) => self.draw_weighed(weighed, &found, key, permit)?,
             None => {
-                let design = self.design_with(&self.touched, self.budget(), &found)?;
+                let design = self.design_with(&self.contribution, self.budget(), &found)?;
                 let groups = self.groups(&design, key)?;
                 let released = draw::draw(&design, groups, None, &self.together(), permit)?;
                 (design, released, Vec::new())
@@ -409,7 +417,7 @@ impl Query {
             return self.exact_weighed(weighed, key);
         }
         let groups = self.groups(&self.design, key)?;
-        release::exact::exact(&self.design, &self.touched, &groups)
+        release::exact::exact(&self.design, &self.contribution, &groups)
     }
 
     /// The execution plan as text: for tests that compare neighbouring tables.
@@ -429,7 +437,7 @@ impl Query {
 
     /// The measurements of each group. **Not private.**
     pub(crate) fn groups(&self, design: &Design, key: ChoiceKey) -> Result<Groups> {
-        let caps = Caps { groups: self.touched.groups(), rows: self.touched.max_rows() };
+        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         let keys = self.keys.as_ref().map(|keys| keys.typed.clone());
         self.measure(self.layout(design), caps, keys, key)
     }
@@ -471,8 +479,9 @@ impl Query {
         self.resolved.measured.keys.iter().chain(&self.design.inputs).cloned().collect()
     }
 
-    /// Reads the rows.
+    /// Reads the rows. A reader that panics on one of them prints nothing.
     fn measure(&self, layout: Layout, caps: Caps, keys: Option<PublicKeys>, choice: ChoiceKey) -> Result<Groups> {
+        let _quiet = Quiet::new();
         let bounding = self.bounding(layout, self.has_unit().then_some(caps), keys, choice)?;
         let rows = &self.resolved.measured.rows;
         self.engine.measure(rows, &self.computed(), &self.inputs, &bounding).map_err(|_| Error::Reading)

@@ -41,7 +41,7 @@ const WEIGHED_STEPS: i64 = 1 << 14;
 pub(super) fn design(
     resolved: &Resolved,
     weights: &[u32],
-    touched: &UnitContribution,
+    contribution: &UnitContribution,
     select_keys: bool,
     budget: &Guarantee,
     search: Option<(&Search, &Found)>,
@@ -55,8 +55,8 @@ pub(super) fn design(
             (Some(Range::Auto), Some((search, found)), Some(of)) => Some(search.grid(of, found)),
             (Some(Range::Auto), ..) => return Err(Error::Bounds { column: asked.of.clone() }),
         };
-        let grid = if touched.weights().is_some() { grid.map(|grid| grid.coarsened(WEIGHED_STEPS)) } else { grid };
+        let grid = if contribution.weights().is_some() { grid.map(|grid| grid.coarsened(WEIGHED_STEPS)) } else { grid };
         wanted.push(Wanted { words: &asked.words, of: &asked.of, statistic, grid, weight: *weight });
     }
-    Design::new(&wanted, touched, select_keys, budget)
+    Design::new(&wanted, contribution, select_keys, budget)
 }

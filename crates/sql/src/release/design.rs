@@ -629,7 +629,7 @@ impl Purse {
             }
             Guarantee::Pure(_) if need_delta > 0 => {
                 return Err(Error::option(message!(
-                    "a δ is needed where keys come from the data or an exact answer may be given: add ",
+                    "group selection and stable aggregates need δ: add ",
                     ["delta"],
                     " 1e-8, or list \
                      the keys with ",

@@ -52,7 +52,7 @@ pub fn draw(
     let mut ranks = Vec::new();
     for one in &design.ranks {
         let released = one.mechanism.release(&values(&groups.groups, one.measure), permit)?;
-        let half_width = released.error().half_width();
+        let half_width = released.error_bar().half_width();
         ranks.push((released.into_value(), half_width));
     }
     let mut medians = Vec::new();

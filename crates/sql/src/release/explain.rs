@@ -14,7 +14,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
         let Paid { part, words, cost, sensitivity, batched, .. } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
-            format!("one unit changes all groups together by at most {}", short(most))
+            format!("L1 sensitivity over all groups: {}", short(most))
         };
         let law = match (batched, &design.batch, &design.threshold) {
             (None, _, Some((threshold, _))) => {
@@ -30,11 +30,11 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1) as f64))
             }
             Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
-                ("as the bounds say, once they are found".into(), None)
+                ("depends on the bounds to be found".into(), None)
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2));
-                (format!("{}; {}", name(&law), moves(grid.step())), Some(half_width))
+                (format!("{}; {}; the half-width is that of the sum", name(&law), moves(grid.step())), Some(half_width))
             }
             Additive::Squares(..) => (name(&law).to_owned(), None),
         };
@@ -44,7 +44,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
         let list = ranks.shares.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let what = format!("quantiles {list} of {}", design.input_words(ranks.measure));
         let noise = "exponential mechanism; the half-width is in ranks".to_owned();
-        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error().half_width());
+        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error_bar().half_width());
         shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
     }
     let tests =
@@ -52,12 +52,12 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
     let modes = design.modes.iter().map(|(measure, one)| ("mode", measure, one.guarantee(), one.mechanism().test()));
     for (name, measure, cost, test) in tests.chain(modes) {
         let what = format!("stable {name} of {}", design.input_words(*measure));
-        let noise = format!("exact, or refused if fewer than about {} rows decide", test.threshold());
+        let noise = format!("exact, or refused if about {} rows could change it", test.threshold());
         shares.push(Share { what, cost: cost.to_string(), noise, half_width: None });
     }
     if let Some(selection) = &design.selection {
         let noise = format!(
-            "a group of {} units or more always appears; smaller ones may, by chance",
+            "groups with {} or more units always appear; smaller ones appear at random",
             selection.certain_from()
         );
         shares.push(Share {

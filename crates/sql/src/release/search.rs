@@ -70,7 +70,7 @@ impl Search {
             Guarantee::Zcdp(_) => {
                 let column = &wanted[0].1;
                 return Err(Error::option(message!(
-                    "bounds are found for a part of ε, not of ρ: use ",
+                    "finding bounds needs a share of ε, which a ρ budget does not have: use ",
                     ["epsilon"],
                     ", or give them with ",
                     ["bounds"],

@@ -82,7 +82,7 @@ pub fn parse(sql: &str, limits: &Limits) -> Result<ast::Query> {
     let _ = query.visit(&mut depth);
     if depth.deepest > limits.depth {
         let why = format!("use at most {} levels of nesting, for example with IN (…)", limits.depth);
-        return Err(Error::unsupported("such a deeply nested query", why));
+        return Err(Error::unsupported("a query nested this deeply", why));
     }
     Ok(query)
 }

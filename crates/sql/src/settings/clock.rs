@@ -30,10 +30,13 @@ pub fn describe(description: &str, now: i64) -> String {
     format!("{description}{SAYS}{moment}")
 }
 
-/// The description under which the same request was charged before, if only the time differs.
-pub fn remembered(description: &str, before: &str) -> Option<String> {
-    let without = |text: &str| text.rsplit_once(SAYS).map(|(rest, _)| rest.to_owned());
-    (without(description)? == without(before)?).then(|| before.to_owned())
+/// The description to charge: that under which the same request was charged `before`, if only the time differs.
+pub fn charged(description: String, before: Option<String>) -> String {
+    fn without(text: &str) -> Option<&str> {
+        text.rsplit_once(SAYS).map(|(rest, _)| rest)
+    }
+    let same = |before: &String| without(&description).is_some_and(|rest| without(before) == Some(rest));
+    before.filter(same).unwrap_or(description)
 }
 
 #[cfg(test)]
@@ -50,8 +53,10 @@ mod tests {
         }
         let (first, later) = (describe("query q; table t", 0), describe("query q; table t", 1));
         assert_eq!(first, "query q; table t; the clock says 1970-01-01T00:00:00.000000Z");
-        assert_eq!(remembered(&later, &first), Some(first.clone()));
-        assert_eq!(remembered(&describe("query r; table t", 1), &first), None);
-        assert_eq!(remembered("query q; table t", &first), None);
+        assert_eq!(charged(later.clone(), Some(first.clone())), first);
+        assert_eq!(charged(later.clone(), None), later);
+        for other in [describe("query r; table t", 1), "query q; table t".into()] {
+            assert_eq!(charged(other.clone(), Some(first.clone())), other);
+        }
     }
 }

@@ -141,6 +141,22 @@ impl Settings {
         self.inputs.iter().filter(|input| !input.public).map(|input| place(&input.table)).collect()
     }
 
+    /// Where the rows are that the query is charged for; `None` if the dataset is `named`, and there are several places.
+    ///
+    /// # Errors
+    /// If several private tables have no common name.
+    pub fn place(&self, named: bool) -> Result<Option<PathBuf>> {
+        let mut places = self.places();
+        match (places.len(), named) {
+            (1, _) => Ok(places.pop()),
+            (_, true) => Ok(None),
+            _ => Err(Error::option(message!(
+                "the query uses several private tables: name their dataset with ",
+                ["dataset"]
+            ))),
+        }
+    }
+
     /// The files of all private tables.
     pub fn private_files(&self) -> Vec<PathBuf> {
         let private = self.inputs.iter().filter(|input| !input.public);

@@ -44,7 +44,8 @@ pub struct Budget {
     delta: Option<Number>,
     rho: Option<Number>,
     #[serde(default)]
-    allow_large_epsilon: bool,
+    /// Confirms an ε above 10 or a δ above 0.001, which give almost no protection.
+    pub allow_large_epsilon: bool,
 }
 
 /// A text, to be exact, or a TOML number.
@@ -127,7 +128,8 @@ impl Policy {
         Error::option(format!("{}: {error}", self.origin))
     }
 
-    /// The files that keys are read from: their contents are public.
+    /// The files that keys are read from: their contents are public. Ask the ledgers whether they hold protected rows
+    /// before [`Settings::new`](super::Settings::new) reads them.
     pub fn key_files(&self) -> Vec<PathBuf> {
         let files = self.rules.keys.values().filter_map(|keys| match keys {
             Keys::File(file) => Some(self.folder.as_deref().unwrap_or(Path::new("")).join(file)),
@@ -199,7 +201,11 @@ impl Policy {
         for (column, said) in &self.rules.keys {
             let list = match said {
                 Keys::List(list) => list.clone(),
-                Keys::File(file) => keys(column, file, self.folder.as_deref()).map_err(|error| self.failed(&error))?,
+                Keys::File(file) => {
+                    // Callers ask the ledgers about `key_files` before they apply a policy.
+                    let keys = keys(column, file, self.folder.as_deref(), |_| Ok(()));
+                    keys.map_err(|error: Error| self.failed(&error))?
+                }
             };
             options.keys.insert(column.clone(), list);
         }

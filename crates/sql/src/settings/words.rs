@@ -1,10 +1,12 @@
 //! Parsing of ranges, keys and guarantees.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use reticent::keys::{Problem, in_file, listed};
 use reticent::message;
 use reticent::privacy::Guarantee;
-use reticent::secrets::holds_a_key;
 
 use crate::error::{Error, Result};
 use crate::options::Range;
@@ -42,58 +44,34 @@ pub fn range(column: &str, text: &str) -> Result<Range> {
 
 /// Parses keys: a list, or a file with one key per line or with a column of that name.
 ///
+/// # Privacy
+/// Keys are published with every answer. `allow` decides whether a file may be read for them; ask the ledgers whether it
+/// holds protected rows.
+///
 /// # Errors
-/// If it is neither.
-pub fn keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
-    let keys = written_keys(column, text, folder)?;
-    if keys.iter().any(|key| holds_a_key(key)) {
-        return Err(Error::option(message!(
-            ["keys"],
-            " {column}: these are private keys or tokens, not group keys, which are printed with every answer"
-        )));
-    }
-    Ok(keys)
-}
-
-fn written_keys(column: &str, text: &str, folder: Option<&Path>) -> Result<Vec<String>> {
+/// If it is neither, or the keys must not be published.
+pub fn keys<E: From<Error>>(
+    column: &str,
+    text: &str,
+    folder: Option<&Path>,
+    allow: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<Vec<String>, E> {
     let path = folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text));
+    let wrong = |named: String, why: &dyn Display| Error::option(message!(["keys"], " {named}: {why}"));
     if !path.is_file() {
-        if text.contains(',') || !text.contains(['/', '.']) {
-            return Ok(text.split(',').map(|key| key.trim().to_owned()).collect());
-        }
-        return Err(Error::option(message!(
-            ["keys"],
-            " {column}={text}: there is no such file (to list keys, write a,b,c)"
-        )));
+        let named = |problem: &Problem| match problem {
+            Problem::NoSuchFile => format!("{column}={text}"),
+            _ => column.to_owned(),
+        };
+        return listed(text).map_err(|problem| wrong(named(&problem), &problem).into());
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        let path = path.display();
-        Error::option(message!(["keys"], " {column}={path}: {error}"))
-    })?;
-    Ok(key_column(column, &text))
-}
-
-/// The column of that name if the first line is a header; otherwise every line.
-fn key_column(column: &str, text: &str) -> Vec<String> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
-    let unquoted = |cell: &str| cell.trim().trim_matches('"').replace("\"\"", "\"");
-    let place = lines.peek().and_then(|first| first.split(',').position(|name| unquoted(name) == column));
-    if place.is_some() {
-        lines.next();
-    }
-    lines
-        .map(|line| match place {
-            Some(place) => unquoted(line.split(',').nth(place).unwrap_or("")),
-            None => unquoted(line),
-        })
-        .collect()
+    allow(&path)?;
+    let named = format!("{column}={}", path.display());
+    let content = std::fs::read_to_string(&path).map_err(|error| wrong(named.clone(), &error))?;
+    Ok(in_file(&content, Some(column)).map_err(|problem| wrong(named, &problem))?)
 }
 
 /// Parses a parameter.
-pub(super) fn parsed<T: std::str::FromStr>(setting: &'static str, text: &str) -> Result<T>
-where
-    T::Err: std::fmt::Display,
-{
-    text.trim().parse().map_err(|error: T::Err| Error::option(message!([setting], ": {error}")))
+pub(super) fn parsed<T: FromStr<Err = reticent::Error>>(setting: &'static str, text: &str) -> Result<T> {
+    Ok(text.trim().parse::<T>().map_err(|error| error.named(setting))?)
 }

@@ -22,7 +22,7 @@ pub struct Draft {
     pub rho: Option<String>,
     /// Confirms an ε or a δ that protects next to nothing.
     pub allow_large_epsilon: bool,
-    /// The privacy unit: `event`, `step` or `steps:N`.
+    /// The privacy unit: `event`, `step` or `events:N`.
     pub unit: Option<String>,
     /// `add-remove` or `replace`.
     pub adjacency: Option<String>,
@@ -201,7 +201,7 @@ impl Draft {
         }
         let (low, high) = self.range.unwrap_or((0, 1));
         let horizon = self.horizon(definition.timeline, clock)?;
-        Ok(Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?)
+        Ok(Stream::new(low..=high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?)
     }
 
     fn horizon(&self, timeline: Option<Timeline>, clock: &dyn Clock) -> Result<Horizon> {

@@ -157,24 +157,24 @@ impl Explained for Error {
             }
             Self::Reading => "reading the input failed".into(),
             Self::Exists(path) => {
-                message!("{path} exists already; go on from it with ", ["resume"], ", or name another file")
+                message!("{path} already exists; continue it with ", ["resume"], ", or name another file")
             }
             Self::LeftOver { path, epoch } => {
                 message!(
-                    "{epoch} is left of a counter that was saved as {path}; remove it to start anew, or name another file"
+                    "{epoch} is left over from a counter saved as {path}; remove it to start over, or name another file"
                 )
             }
             Self::Absent(path) => message!("there is no saved counter {path}; leave ", ["resume"], " out to start one"),
             Self::Damaged(path) => message!("{path} is damaged, or not a saved counter"),
             Self::EpochLost { path, epoch } => {
-                message!("{epoch} is missing or damaged, so there is no telling whether {path} is the newest state")
+                message!("{epoch} is missing or damaged, so {path} cannot be shown to be the newest state")
             }
             Self::InUse(path) => message!("another process is counting with {path}; wait for it to end"),
             Self::Unusable { path, reason } => message!(["save"], " cannot use {path}: {reason}"),
             Self::Unsaved { path, reason } => {
                 message!("saving {path} failed: {reason}; what was not saved is not shown")
             }
-            Self::NotACount => "what the ledger keeps for this request is not a count".into(),
+            Self::NotACount => "the stored outcome of this request is not a count".into(),
             Self::Output(error) => error.to_string().into(),
             Self::Ledger(error) => error.message(),
             Self::Core(error) => error.message(),

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`draft`] | [`Draft`]: the parameters, and every rule that must hold before anything is charged |
 //! | [`definition`] | [`Definition`], [`Fields`], [`Input`]: what is read from a line, and how lines become steps |
-//! | [`keys`] | known keys, as users write them |
 //! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
 //! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
@@ -21,7 +20,7 @@
 //! | [`showing`] | [`Showing`]: the value and the half-width that are shown of a release |
 //! | [`listing`] | [`Listing`](listing::Listing): releases as lines of text |
 //! | [`store`] | [`Store`]: a counter on disk |
-//! | [`kept`] | [`Kept`]: all releases of a request, as stored in a ledger |
+//! | [`stored`] | [`StoredCount`]: all releases of a request, as stored in a ledger |
 //! | [`error`](mod@error) | [`Error`](enum@Error): what went wrong, with the caller's own names for the parameters |
 //!
 //! # Privacy
@@ -32,7 +31,7 @@
 //! ```
 //! use reticent::Permit;
 //! use reticent_stream::SystemClock;
-//! use reticent_stream::count::{Draft, Kept, Lines, Mode, Reader};
+//! use reticent_stream::count::{Draft, StoredCount, Lines, Mode, Reader};
 //!
 //! # let file = tempfile::NamedTempFile::new()?;
 //! # let path = file.path();
@@ -50,8 +49,8 @@
 //! let reader = Reader::new(&definition.fields, "the file", None)?;
 //! // Charge a ledger instead, and let it keep the text.
 //! let tally = plan.start(Permit::unaccounted()?)?;
-//! let text = Kept::count(definition, tally, lines, reader, mode)?;
-//! assert_eq!(Kept::from_text(&text)?.releases.len(), 2);
+//! let text = StoredCount::count(definition, tally, lines, reader, mode)?;
+//! assert_eq!(StoredCount::from_text(&text)?.releases.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -59,8 +58,6 @@ pub mod definition;
 pub mod draft;
 pub mod engine;
 pub mod error;
-pub mod kept;
-pub mod keys;
 mod line_steps;
 pub mod lines;
 pub mod listing;
@@ -72,6 +69,7 @@ mod seizure;
 pub mod showing;
 pub mod source;
 pub mod store;
+pub mod stored;
 mod time_steps;
 mod words;
 
@@ -79,7 +77,6 @@ pub use self::definition::{Definition, Fields, Input};
 pub use self::draft::Draft;
 pub use self::engine::{Attention, Audience, Engine};
 pub use self::error::{Error, Result};
-pub use self::kept::Kept;
 pub use self::lines::Lines;
 pub use self::mode::Mode;
 pub use self::reader::Reader;
@@ -87,4 +84,5 @@ pub use self::released::{Highest, Released};
 pub use self::showing::Showing;
 pub use self::source::Source;
 pub use self::store::{State, Store};
+pub use self::stored::StoredCount;
 pub use crate::plan::Plan;

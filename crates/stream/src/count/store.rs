@@ -13,7 +13,7 @@ use reticent::continual::{SavedTally, TallySaving};
 use reticent::ledger::{Accounting, Receipt};
 use reticent::message;
 use reticent_durable::{beside, private, replace};
-use reticent_ledger::accounting::Settings;
+use reticent_ledger::accounting::AccountingSettings;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
@@ -45,7 +45,7 @@ impl State<SavedTally> {
     ///
     /// # Errors
     /// If the user names another dataset, or a ledger for a counter that was never charged.
-    pub fn settings(&self, given: &Settings) -> Result<Settings> {
+    pub fn settings(&self, given: &AccountingSettings) -> Result<AccountingSettings> {
         let unaccounted = *self.counter.accounting() == Accounting::Unaccounted;
         let (dataset, remembered) = match self.counter.accounting() {
             Accounting::Unaccounted => (given.dataset.clone(), None),
@@ -61,7 +61,7 @@ impl State<SavedTally> {
             let advice = "the counter began without a ledger, and cannot be charged now; start a new one";
             return Err(Error::combination("ledger", advice));
         }
-        Ok(Settings {
+        Ok(AccountingSettings {
             ledger: if given.no_ledger { None } else { given.ledger.clone().or(remembered) },
             dataset,
             no_ledger: given.no_ledger || unaccounted,

@@ -101,13 +101,13 @@ impl Definition {
                 return format!("step of {}{offset}", times::display_length(length));
             }
             (Some(_), _) => ("event", "events"),
-            (None, Unit::Event | Unit::Steps(_)) if stream.adjacency() == Adjacency::AddRemove => {
+            (None, Unit::Event | Unit::Events(_)) if stream.adjacency() == Adjacency::AddRemove => {
                 ("part of a line", "parts of lines")
             }
             (None, _) => ("line", "lines"),
         };
         match stream.unit() {
-            Unit::Steps(count) => format!("{count} {many}"),
+            Unit::Events(count) => format!("{count} {many}"),
             Unit::Event | Unit::Step => one.into(),
         }
     }
@@ -115,25 +115,28 @@ impl Definition {
     /// What is public and what is protected.
     pub fn assumption(&self, stream: &Stream) -> String {
         let (unit, replace) = (stream.unit(), stream.adjacency() == Adjacency::Replace);
-        let (line, event) = match unit {
-            Unit::Steps(count) => {
-                (format!("any person's up to {count} lines say"), format!("any person's up to {count} events"))
+        let event = match unit {
+            Unit::Events(count) => format!("any person's events (at most {count})"),
+            Unit::Event | Unit::Step => "any one event".into(),
+        };
+        // With keys, a line's content includes its key.
+        let lines = |and_key: &str, and_keys: &str| match unit {
+            Unit::Events(count) => format!(
+                "each line is a step: its arrival is public; the contents of any person's lines (at most {count}){and_keys} are protected"
+            ),
+            Unit::Event | Unit::Step => {
+                format!("each line is a step: its arrival is public, its content{and_key} is protected")
             }
-            Unit::Event | Unit::Step => ("any one line says".into(), "any one event".into()),
         };
         match (&self.timeline, unit) {
-            (None, _) if self.keyed() => {
-                format!("one line is one step: that it arrives is public; what {line}, including the key, is protected")
-            }
+            (None, _) if self.keyed() => lines(", including the key,", ", including the keys,"),
             (Some(_), _) if self.keyed() && replace => {
                 format!("the times of events are public; the key and the value of {event} are protected")
             }
-            (None, _) if replace || unit == Unit::Step => {
-                format!("one line is one step: that it arrives is public; what {line} is protected")
-            }
+            (None, _) if replace || unit == Unit::Step => lines("", ""),
             (None, _) => format!(
-                "one line is one step, the sum of events: that it arrives is public; whether {event} contributed to it is \
-                 protected, provided that no event counts more than the range allows (this is not checked)"
+                "each line is a step, the sum of events: its arrival is public; whether {event} contributed to it is \
+                 protected, provided that no event exceeds the range (this is not checked)"
             ),
             (Some(_), Unit::Step) => "everything in any one step of time is protected; its sum is clamped".into(),
             (Some(_), _) if replace => format!("the times of events are public; the value of {event} is protected"),

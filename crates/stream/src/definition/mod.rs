@@ -67,7 +67,7 @@ pub enum Keys {
 /// | `horizon` | the number of steps; required in pan-private mode | no end |
 /// | `epsilon`, `delta`, `rho` | the guarantee of all releases together; `delta` is dropped, and not charged, if `auto` needs none | – |
 /// | `allow_large_epsilon` | confirms an epsilon above 10 or a delta above 0.001, which give almost no protection | false |
-/// | `unit` | the privacy unit: `event`, `step`, `steps:N` | `event` |
+/// | `unit` | the privacy unit: `event`, `step`, `events:N` | `event` |
 /// | `adjacency` | `add-remove` or `replace` | `add-remove`; `replace` for steps of events and in pan-private mode |
 /// | `range` | clamping bounds, `LO..HI`; anything but a whole number counts as 0 and is then clamped | `0..1` |
 /// | `counter` | the continual counter | `auto`; `pan-private` in that mode |
@@ -218,19 +218,16 @@ impl TryFrom<Draft> for Definition {
         }
         let unit = draft.unit.as_deref().map_or(Ok(Unit::Event), str::parse)?;
         if unit == Unit::Step && draft.range.is_none() {
-            return Err(Error::parameter(
-                "range",
-                "missing",
-                "given for the unit step: the bounds of a whole step's sum",
-            ));
+            let problem = "the unit step needs a range: the clamping bounds of a whole step's sum";
+            return Err(reticent::Error::Invalid { parameter: "range", problem: problem.into() }.into());
         }
         if unit == Unit::Step && mode == Mode::PanPrivate {
-            let allowed = "event or steps:N in pan-private mode: clamping a step's sum would require it in memory";
+            let allowed = "event or events:N in pan-private mode: clamping a step's sum would require it in memory";
             return Err(Error::parameter("unit", unit, allowed));
         }
         let (low, high) = draft.range.as_deref().map_or(Ok((0, 1)), parse_range)?;
         let horizon = draft.horizon.map_or(Horizon::Unbounded, Horizon::Steps);
-        let stream = Stream::new(low, high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?;
+        let stream = Stream::new(low..=high)?.with_unit(unit)?.with_adjacency(adjacency)?.with_horizon(horizon)?;
         let guarantee = guarantee(&draft)?;
         let keys = keys(draft.keys)?;
         let counter = counter(draft.counter.as_deref(), mode)?;

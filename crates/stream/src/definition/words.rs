@@ -13,18 +13,18 @@ impl Definition {
         match (self.step, self.stream.unit()) {
             (Step::Clock(_) | Step::Events(2..), Unit::Step) => format!("step of {}", self.step),
             (Step::Events(_), Unit::Step) | (_, Unit::Event) => "event".into(),
-            (_, Unit::Steps(count)) => format!("{count} events"),
+            (_, Unit::Events(count)) => format!("{count} events"),
         }
     }
 
     /// What the guarantee means.
-    pub fn promise_words(&self) -> String {
+    pub fn guarantee_words(&self) -> String {
         self.protected_words() + &self.guarantee.caveat()
     }
 
     fn protected_words(&self) -> String {
         let who = match self.stream.unit() {
-            Unit::Steps(count) => format!("any one's at most {count} events"),
+            Unit::Events(count) => format!("any person's events (at most {count})"),
             Unit::Event => "any one event".into(),
             Unit::Step => {
                 return format!("everything in any one step of {} is protected; its sum is clamped", self.step);
@@ -70,7 +70,7 @@ impl Definition {
             self.name,
             self.step,
             self.stream.horizon(),
-            self.promise_words()
+            self.guarantee_words()
         )
     }
 }

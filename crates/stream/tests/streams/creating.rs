@@ -25,8 +25,8 @@ fn what_means_nothing_is_refused_by_its_name() {
         ("name='s'\nstep='1s'\nepsilon='1'\nrho='1'", "rho is 1, but it must be left out"),
         (&format!("{base}range='5..1'"), "range is 5..1, but it must be written with the smaller number first"),
         (&format!("{base}range='x'"), "range is x, but it must be LO..HI in whole numbers"),
-        (&format!("{base}unit='user'"), "unit is user, but it must be event, step, or steps:N"),
-        (&format!("{base}unit='step'"), "range is missing, but it must be given for the unit step"),
+        (&format!("{base}unit='user'"), "unit is user, but it must be event, step, or events:N"),
+        (&format!("{base}unit='step'"), "the unit step needs a range"),
         (&format!("{base}mode='open'"), "mode is open, but it must be curator or pan-private"),
         (&format!("{base}keys=[]"), "keys is a list of 0, but it must be a list of 1 to 2^20 keys"),
         (&format!("{base}keys='some'"), "keys is some, but it must be \"none\", \"selected\", or a list of keys"),
@@ -54,16 +54,17 @@ fn what_means_nothing_is_refused_by_its_name() {
     assert!(refused(&format!("{base}horizn=3")).contains("unknown field"));
 }
 
-/// What promises next to nothing says so.
+/// What gives almost no protection says so.
 #[test]
 fn a_large_epsilon_is_not_called_protection() {
     let words = |epsilon: &str| {
         let text = format!("name='s'\nstep='1s'\nepsilon='{epsilon}'\nallow_large_epsilon=true");
-        definition(&text).promise_words()
+        definition(&text).guarantee_words()
     };
     assert_eq!(words("10"), "whether any one event happened is protected");
     assert!(
-        words("1000").starts_with("whether any one event happened is protected; but ε = 1000 promises next to nothing")
+        words("1000")
+            .starts_with("whether any one event happened is protected; but ε = 1000 gives almost no protection")
     );
 }
 
@@ -73,7 +74,7 @@ fn a_definition_reads_as_it_was_written() {
         "name='s'\nstep='1s'\nepsilon='1000'\nallow_large_epsilon=true",
         "name='s'\nstep='1s'\nepsilon='0.1'",
         "name='s'\nstep='2 events'\nepsilon=0.1\ndelta=1e-9\nkeys='selected'\nhorizon=9",
-        "name='s'\ndataset='people'\nstep='1d'\nrho='1/3'\nrange='-5..5'\nunit='steps:3'\nkeys=['b','a','b']\nhistory=7",
+        "name='s'\ndataset='people'\nstep='1d'\nrho='1/3'\nrange='-5..5'\nunit='events:3'\nkeys=['b','a','b']\nhistory=7",
         "name='s'\nstep='1s'\nepsilon=1\nmode='pan-private'\nhorizon=100\ncounter='pan-private-surviving'",
     ] {
         let first = definition(text);

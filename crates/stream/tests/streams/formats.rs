@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use reticent::hexadecimal;
 use reticent_ledger::{DurableLedger, Location};
-use reticent_stream::count::{self, Kept};
+use reticent_stream::count::{self, StoredCount};
 use reticent_stream::{HandClock, Released, Stream, Streams};
 use rusqlite::Connection;
 
@@ -94,17 +94,17 @@ fn kept_counts_read_back() {
     let released = |step, key: Option<&str>, value| count::Released { step, key: key.map(Into::into), value };
     let (north, south) = (Some("north"), Some("south"));
     let expected = [
-        Kept { releases: vec![released(1, None, 0), released(2, None, -1)], horizon_reached: true },
-        Kept {
+        StoredCount { releases: vec![released(1, None, 0), released(2, None, -1)], horizon_reached: true },
+        StoredCount {
             releases: vec![released(1, None, 2), released(2, None, 2), released(3, None, 9)],
             horizon_reached: false,
         },
-        Kept {
+        StoredCount {
             releases: vec![released(1, north, 1), released(1, south, 1), released(2, north, 1), released(2, south, 2)],
             horizon_reached: false,
         },
     ];
-    let kept: Vec<Kept> = OUTCOMES.lines().map(|text| Kept::from_text(text).unwrap()).collect();
+    let kept: Vec<StoredCount> = OUTCOMES.lines().map(|text| StoredCount::from_text(text).unwrap()).collect();
     assert_eq!(kept, expected);
     let written: Vec<String> = kept.iter().map(|kept| serde_json::to_string(kept).unwrap()).collect();
     assert_eq!(written, OUTCOMES.lines().collect::<Vec<_>>());

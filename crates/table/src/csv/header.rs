@@ -29,7 +29,7 @@ impl Header {
     fn parse(input: impl BufRead, delimiter: u8) -> Result<Self, String> {
         let (line, rows) = first_line(input)?;
         if let Some(what) = foreign_format(&line) {
-            return Err(what.to_owned());
+            return Err(what.to_string());
         }
         if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             return Err("is not a text file: there are control characters in its first line, the header".to_owned());

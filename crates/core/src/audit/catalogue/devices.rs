@@ -74,7 +74,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "a number from 0 to 100, as one bit",
         is_exact: true,
         audit: |audit| {
-            let mechanism = OneBitMean::new(0, 100, &audit.request.epsilon)?;
+            let mechanism = OneBitMean::new(0..=100, &audit.request.epsilon)?;
             audit.exactly(audit.pure(), &[bit_pair(&mechanism)])
         },
     },

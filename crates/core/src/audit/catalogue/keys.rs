@@ -76,8 +76,10 @@ fn threshold(audit: &Audit<'_>) -> Result<Report> {
 /// If the threshold is so large that computing its law takes too long.
 pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result<Vec<Pair>> {
     if threshold > 10_000 {
-        let allowed = "larger, so that the threshold is at most 10000, for an exact audit";
-        return Err(Error::parameter("epsilon", format!("so small that the threshold is {threshold}"), allowed));
+        let problem = format!(
+            "epsilon is too small for an exact audit: the threshold would be {threshold}, and at most 10000 is possible"
+        );
+        return Err(Error::invalid("epsilon", problem));
     }
     let first = threshold as i64;
     // 30 scales beyond what is tried: the omitted part is less likely than e^−30.

@@ -73,7 +73,7 @@ fn gaussian(audit: &Audit<'_>) -> Result<Report> {
 pub(super) fn gaussian_pair(noise: &DiscreteGaussian) -> Result<Pair> {
     let sigma = libm::sqrt(noise.sigma_squared().to_f64());
     if sigma > 1000.0 {
-        return Err(Error::parameter("epsilon", "too small for an exact audit", "larger, so that σ is at most 1000"));
+        return Err(Error::invalid("epsilon", "epsilon is too small for an exact audit; σ can be at most 1000"));
     }
     let reach = (12.0 * sigma) as i64 + 2;
     let masses = noise.masses(reach, BITS);

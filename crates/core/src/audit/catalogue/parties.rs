@@ -12,7 +12,7 @@ use super::{Audit, Report, Subject};
 use crate::audit::GoodnessOfFit;
 use crate::audit::empirical::Input;
 use crate::error::Result;
-use crate::multiparty::{Adversary, Plan, Protocol, Simulation};
+use crate::multiparty::{Adversary, Plan, Protocol, Simulation, Sums};
 use crate::privacy::Guarantee;
 
 pub(super) const SUBJECTS: &[Subject] = &[
@@ -47,7 +47,7 @@ const CELLS: usize = 256;
 
 /// A plan with that many counts for each party, of which one row moves one.
 pub(super) fn plan(audit: &Audit<'_>, protocol: Protocol) -> Result<Plan> {
-    Plan::new(protocol, PARTIES, CELLS, 1, 1, &audit.request.epsilon)
+    Plan::new(protocol, PARTIES, Sums { cells: CELLS, bound: 1, sensitivity: 1 }, &audit.request.epsilon)
 }
 
 /// Tests the view of an adversary that holds these parties.

@@ -158,7 +158,7 @@ impl Blt {
         let reach = coefficients.reach(n);
         let guard = Rational::from(1u64 << GUARD_BITS);
         let eta = Rational::ONE + (Rational::from(coefficients.buffers() as u64) + reach.clone()) / guard;
-        let unit = [stream.touched(), stream.size(), 1 << parameters.fraction_bits].map(Rational::from);
+        let unit = [stream.max_steps(), stream.max_change(), 1 << parameters.fraction_bits].map(Rational::from);
         let [touched, size, lattice] = &unit;
         let moved = &(touched * size) * lattice;
         let cross = &(&(&moved * &eta) * &(&Rational::ONE + &reach)) * &Rational::from(2);
@@ -183,7 +183,7 @@ impl Buffered {
     /// On the finest lattice that keeps σ within the sampler's range.
     fn new(stream: &Stream, guarantee: &Guarantee, coefficients: Coefficients) -> Result<Self> {
         // Ignores η, for which the factor of 2 below the sampler's limit leaves room.
-        let moved = (&Rational::from(stream.touched()) * &Rational::from(stream.size())).square();
+        let moved = (&Rational::from(stream.max_steps()) * &Rational::from(stream.max_change())).square();
         let squares = (&moved * &coefficients.squares(horizon(stream)?)).to_f64();
         let bits = libm::log2(squares / (2.0 * law::rho(guarantee)?.value().to_f64())) / 2.0;
         let fraction_bits = (SIGMA_BITS - bits).clamp(0.0, f64::from(MOST_FRACTION_BITS)) as u32;

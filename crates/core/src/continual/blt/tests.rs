@@ -154,7 +154,7 @@ fn nothing_overflows() {
 #[test]
 fn wide_ranges_use_coarser_lattices() {
     let choose = |high: i64, rho: &str| {
-        let stream = Stream::new(0, high).unwrap().until(1000).unwrap();
+        let stream = Stream::new(0..=high).unwrap().until(1000).unwrap();
         Blt::with_buffers(stream, zcdp(rho), 3).map(|blt| (blt.parameters.fraction_bits, blt.average_variance(1000)))
     };
     let (bits, unit) = choose(1, "1").unwrap();

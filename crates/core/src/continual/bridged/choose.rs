@@ -49,7 +49,7 @@ fn laplace_variance(epsilon: f64) -> f64 {
 /// Equal blocks for a number of steps, their fan-outs equal or one apart, each with its own division of ε: the noise on an
 /// early block as a whole stays in all later answers, so early blocks spend more on it.
 pub(super) fn for_steps(stream: &Stream, epsilon: &Epsilon, steps: u64) -> Vec<BlockPlan> {
-    let rate = epsilon.value().to_f64() / (stream.touched() as f64 * stream.size() as f64);
+    let rate = epsilon.value().to_f64() / (stream.max_steps() as f64 * stream.max_change() as f64);
     let mut best: Option<(f64, Vec<BlockPlan>)> = None;
     for (blocks, fan_outs) in candidates(steps) {
         let length: u64 = fan_outs.iter().map(|&fan_out| u64::from(fan_out)).product();

@@ -9,7 +9,7 @@ use crate::numeric::laplace_sum::LaplaceSum;
 use crate::privacy::Guarantee;
 
 /// When a key found in the data is released: from the first step at which its noisy sum reaches a threshold, and then
-/// for ever.
+/// forever.
 ///
 /// A key that only one person has must not appear: its mere presence would reveal the person. Nor may the time
 /// at which a key appears reveal when its first event came.
@@ -77,8 +77,8 @@ const MARGIN: f64 = 1.0 + 1e-8;
 
 impl Admission {
     /// The caveat for the error bars of admitted keys.
-    pub const SELECTED: &str = "a key is shown from the first step at which its noisy sum reaches a threshold, so a key near the threshold \
-                                appears only if its noise was high: the level holds for each key before that selection";
+    pub const SELECTED: &str = "a key appears once its noisy sum reaches a threshold, so sums just above it tend to be too high; the \
+                                level holds before this selection";
 
     /// The counters with which keys can be admitted: those whose noise is a sum of draws of one discrete Laplace law.
     pub const KINDS: &[CounterKind] =
@@ -91,17 +91,17 @@ impl Admission {
     /// If the guarantee is of another kind, δ is below 10^−300, or the unit is a whole step.
     pub fn new(stream: &Stream, guarantee: &Guarantee) -> Result<(Self, Guarantee)> {
         let Guarantee::Approx(epsilon, delta) = guarantee else {
-            let allowed =
-                "given as epsilon and delta when keys are not known in advance: a key may show with probability delta";
-            return Err(Error::parameter("guarantee", guarantee, allowed));
+            let problem =
+                "keys that are not known in advance need epsilon and delta: a key may appear with probability delta";
+            return Err(Error::invalid("delta", problem));
         };
         let down = delta.value().to_f64_down();
         if down < 1e-300 {
             return Err(Error::parameter("delta", delta, "at least 1e-300"));
         }
-        let keys = each_key(stream)?.touched();
+        let keys = each_key(stream)?.max_steps();
         let highest = i128::from(stream.range().1.max(0));
-        let reach = i128::from(stream.touched()).saturating_mul(highest);
+        let reach = i128::from(stream.max_steps()).saturating_mul(highest);
         let log_keys_over_delta = libm::log(keys as f64) - libm::log(down);
         let (crowd, rest) = Crowd::new(keys, epsilon)?;
         Ok((Self { reach, log_keys_over_delta, horizon: stream.horizon(), crowd }, Guarantee::Pure(rest)))
@@ -118,7 +118,10 @@ impl Admission {
     /// If the noise is not a sum of discrete Laplace draws.
     pub fn threshold(&self, step: u64, shape: Shape<'_>) -> Result<i128> {
         let Shape::Sum { law, terms } = shape else {
-            return Err(Error::parameter("noise", "of another shape", "a sum of discrete Laplace draws"));
+            return Err(Error::invalid(
+                "noise",
+                "keys are admitted only with noise that is a sum of discrete Laplace draws",
+            ));
         };
         let log_steps = match self.horizon {
             Horizon::Steps(steps) => libm::log(steps as f64),

@@ -136,9 +136,9 @@ macro_rules! keyed_counters {
                 match self { $(Self::$variant(counter) => counter.release(key),)+ }
             }
 
-            /// See [`KeyedCounter::error`](super::KeyedCounter::error).
-            pub fn error(&self) -> Option<crate::ErrorBar> {
-                match self { $(Self::$variant(counter) => counter.error(),)+ }
+            /// See [`KeyedCounter::error_bar`](super::KeyedCounter::error_bar).
+            pub fn error_bar(&self) -> Option<crate::ErrorBar> {
+                match self { $(Self::$variant(counter) => counter.error_bar(),)+ }
             }
 
             /// See [`Strategy::kind`].

@@ -48,7 +48,7 @@ use crate::release::{ErrorBar, LEVEL, Release};
 ///     visits.add(page, 1);
 /// }
 /// visits.close_step()?;
-/// let half_width = visits.error().expect("a step was closed").half_width();
+/// let half_width = visits.error_bar().expect("a step was closed").half_width();
 /// for (page, total) in visits.values() {
 ///     println!("{page}: {total} ± {half_width}");
 /// }
@@ -276,12 +276,12 @@ impl<K: Hash + Ord + Clone, S: Strategy> KeyedCounter<K, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        Some(Release::new(self.value(key)?, self.error()?, self.plan.guarantee.clone(), self.accounting().clone()))
+        Some(Release::new(self.value(key)?, self.error_bar()?, self.plan.guarantee.clone(), self.accounting().clone()))
     }
 
     /// The error bar of the latest values, the same for every key, and valid for each separately; `None` before the
     /// first step.
-    pub fn error(&self) -> Option<ErrorBar> {
+    pub fn error_bar(&self) -> Option<ErrorBar> {
         (self.steps > 0).then(|| error_bar::of_release(self.half_width(self.steps, LEVEL)))
     }
 

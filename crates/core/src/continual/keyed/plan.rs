@@ -32,9 +32,9 @@ use crate::privacy::{Adjacency, Guarantee};
 pub fn each_key(stream: &Stream) -> Result<Stream> {
     let events = match stream.unit() {
         Unit::Event => 1,
-        Unit::Steps(count) => count,
+        Unit::Events(count) => count,
         Unit::Step => {
-            let allowed = "event or steps:N when there are keys: a whole step could change every key at once";
+            let allowed = "event or events:N when there are keys: a whole step could change every key at once";
             return Err(Error::parameter("unit", stream.unit(), allowed));
         }
     };
@@ -42,7 +42,7 @@ pub fn each_key(stream: &Stream) -> Result<Stream> {
         return Ok(stream.clone());
     }
     let events = events.checked_mul(2).ok_or_else(|| Error::parameter("unit", stream.unit(), "of fewer events"))?;
-    stream.clone().with_adjacency(Adjacency::AddRemove)?.with_unit(Unit::Steps(events))
+    stream.clone().with_adjacency(Adjacency::AddRemove)?.with_unit(Unit::Events(events))
 }
 
 /// The plan of a [`KeyedCounter`](super::KeyedCounter)'s noise; nothing is charged yet.
@@ -92,8 +92,8 @@ impl<S: Strategy> KeyedPlan<S> {
 }
 
 fn check_made_for(fits: bool) -> Result<()> {
-    let allowed = "one for the given stream and guarantee";
-    if fits { Ok(()) } else { Err(Error::parameter("strategy", "one for something else", allowed)) }
+    let problem = "the strategy does not match the plan's stream and guarantee";
+    if fits { Ok(()) } else { Err(Error::invalid("strategy", problem)) }
 }
 
 impl<S> KeyedPlan<S> {

@@ -29,7 +29,7 @@ fn bits(horizon: u64) -> Stream {
 /// At ε = 900 a p-sum is off with probability e^(−900/7): the sums themselves can be read.
 #[test]
 fn totals_are_those_of_the_events() {
-    let stream = Stream::new(-3, 3).unwrap().until(7).unwrap();
+    let stream = Stream::new(-3..=3).unwrap().until(7).unwrap();
     let mut counter = KeyedPlan::known(CounterKind::Binary, stream, pure("900"))
         .unwrap()
         .start([30u64, 10, 20, 10], permit(1))
@@ -83,13 +83,13 @@ fn the_size_of_an_event_follows_from_its_neighbours() {
     let reach = |stream: &Stream| {
         let one = each_key(stream).unwrap();
         assert_eq!(one.adjacency(), Adjacency::AddRemove);
-        one.size() * one.touched()
+        one.max_change() * one.max_steps()
     };
-    let range = |low, high| Stream::new(low, high).unwrap();
+    let range = |low, high| Stream::new(low..=high).unwrap();
     assert_eq!(reach(&range(10, 15)), 15);
     // Moved from key to key, a 15 leaves one sum and enters another.
     assert_eq!(reach(&range(10, 15).with_adjacency(Adjacency::Replace).unwrap()), 30);
-    let visits = range(0, 1).with_unit(Unit::Steps(4)).unwrap();
+    let visits = range(0, 1).with_unit(Unit::Events(4)).unwrap();
     assert_eq!((reach(&visits), reach(&visits.clone().with_adjacency(Adjacency::Replace).unwrap())), (4, 8));
     assert!(each_key(&visits.with_unit(Unit::Step).unwrap()).is_err());
 }
@@ -133,14 +133,14 @@ fn exact_tail(scale: f64, terms: u64, from: i128) -> f64 {
 fn thresholds_hold_exactly_and_are_not_far_too_high() {
     for (horizon, delta, adjacency, unit) in [
         (8, 1e-6, Adjacency::AddRemove, Unit::Event),
-        (100, 1e-3, Adjacency::AddRemove, Unit::Steps(3)),
+        (100, 1e-3, Adjacency::AddRemove, Unit::Events(3)),
         (64, 0.05, Adjacency::Replace, Unit::Event),
-        (1, 1e-9, Adjacency::Replace, Unit::Steps(2)),
+        (1, 1e-9, Adjacency::Replace, Unit::Events(2)),
     ] {
         let stream = bits(horizon).with_unit(unit).unwrap().with_adjacency(adjacency).unwrap();
         let (events, keys) = match (unit, adjacency) {
-            (Unit::Steps(count), Adjacency::AddRemove) => (count, count),
-            (Unit::Steps(count), Adjacency::Replace) => (count, 2 * count),
+            (Unit::Events(count), Adjacency::AddRemove) => (count, count),
+            (Unit::Events(count), Adjacency::Replace) => (count, 2 * count),
             (_, Adjacency::AddRemove) => (1, 1),
             (_, Adjacency::Replace) => (1, 2),
         };

@@ -60,7 +60,7 @@ impl<D: Design> Lanes<D> {
     pub fn add(&mut self, lane: usize, value: &mut i64) -> Result<()> {
         if self.design.stream().unit() == Unit::Step {
             let allowed =
-                "event or steps:N where events are added one by one: a whole step cannot be clamped in pieces";
+                "event or events:N where events are added one by one: a whole step cannot be clamped in pieces";
             return Err(Error::parameter("unit", Unit::Step, allowed));
         }
         self.open_step()?;

@@ -362,7 +362,7 @@ fn one_charge_covers_a_tree_and_the_fresh_one_after_it() {
 fn a_step_of_events_is_a_step_of_their_sum() {
     let permit = || Permit::unaccounted_from(Entropy::seeded(7));
     // ε so large that there is no noise.
-    let exact = |unit| Stream::new(0, 5).unwrap().with_unit(unit).unwrap().until(4).unwrap();
+    let exact = |unit| Stream::new(0..=5).unwrap().with_unit(unit).unwrap().until(4).unwrap();
     let guarantee = pure("10000");
     let mut counter =
         SeizableCounter::start(PanPrivate::new(exact(Unit::Event), guarantee.clone()).unwrap(), permit()).unwrap();
@@ -382,7 +382,7 @@ fn a_step_of_events_is_a_step_of_their_sum() {
 
     let whole = PanPrivate::new(exact(Unit::Step), guarantee.clone()).unwrap();
     let error = SeizableCounter::start(whole, permit()).unwrap().add(&mut 1).unwrap_err().to_string();
-    assert!(error.starts_with("unit is step, but it must be event or steps:N"), "{error}");
+    assert!(error.starts_with("unit is step, but it must be event or events:N"), "{error}");
 
     let start = |keys| {
         SeizableKeyedCounter::<PanPrivateSurviving>::start(exact(Unit::Event), guarantee.clone(), keys, permit())
@@ -466,7 +466,7 @@ fn enumerated_laws_keep_the_claim_and_reach_it() {
 fn scales_follow_from_horizon_range_unit_and_epsilon() {
     for (horizon, alpha) in [(1, 1), (2, 2), (3, 2), (4, 3), (1000, 10), (1 << 40, 41)] {
         for (range, steps, epsilon) in [(1, 1, "1"), (7, 1, "0.1"), (5, 3, "2.5")] {
-            let stream = Stream::new(-range, range).unwrap().with_unit(Unit::Steps(steps)).unwrap();
+            let stream = Stream::new(-range..=range).unwrap().with_unit(Unit::Events(steps)).unwrap();
             let stream = stream.until(horizon).unwrap();
             let scale = &Rational::from(alpha * steps * range as u64) / &epsilon.parse::<Rational>().unwrap();
             let first = PanPrivate::new(stream.clone(), pure(epsilon)).unwrap();

@@ -143,7 +143,7 @@ impl Strategy for Toeplitz {
     fn choose(stream: &Stream, guarantee: &Guarantee) -> Result<Lattice> {
         let twice_rho = 2.0 * law::rho(guarantee)?.value().to_f64();
         let steps = horizon(stream)?;
-        let moved = stream.touched() as f64 * stream.size() as f64;
+        let moved = stream.max_steps() as f64 * stream.max_change() as f64;
         let sigma = moved * libm::sqrt(coefficients::squares(steps) / twice_rho);
         let bits = (SIGMA_BITS - libm::log2(sigma)).min(f64::from(MOST_FRACTION_BITS));
         if bits < f64::from(fewest_bits(steps)) {
@@ -162,7 +162,7 @@ impl Strategy for Toeplitz {
         let coefficients = coefficients::quantised(steps, fraction_bits);
         let squares: u128 = coefficients.iter().map(|&c| u128::from(c) * u128::from(c)).sum();
         let squares = Rational::from_big(squares.into(), 1u8.into());
-        let moved = &Rational::from(stream.touched()) * &Rational::from(stream.size());
+        let moved = &Rational::from(stream.max_steps()) * &Rational::from(stream.max_change());
         let twice_rho = law::rho(&guarantee)?.value() * &Rational::from(2);
         let sigma_squared = &(&moved.square() * &squares) / &twice_rho;
         let law = DiscreteGaussian::with_sigma_squared(&sigma_squared.round_up(SIGMA_DIGITS))?;

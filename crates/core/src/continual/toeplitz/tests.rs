@@ -90,7 +90,7 @@ fn what_cannot_be_served_is_refused() {
     assert!(Toeplitz::choose(&Stream::bits(), &zcdp).is_err());
     let pure = Guarantee::Pure("1".parse().unwrap());
     assert!(Toeplitz::choose(&Stream::bits().until(10).unwrap(), &pure).is_err());
-    let wide = Stream::new(0, i64::MAX).unwrap().until(10).unwrap();
+    let wide = Stream::new(0..=i64::MAX).unwrap().until(10).unwrap();
     assert!(Toeplitz::choose(&wide, &zcdp).is_err());
     for fraction_bits in [5, 31] {
         let stream = Stream::bits().until(10).unwrap();

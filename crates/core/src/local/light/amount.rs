@@ -49,7 +49,7 @@ impl Amount {
     /// True with probability e^−self, exactly.
     ///
     /// # Algorithm
-    /// \[CKS20\], Algorithm 1: e^−γ = e^−1·…·e^−1·e^−(rest); and for γ ≤ 1, of coins with γ/1, γ/2, γ/3, … the first that fails
+    /// \[CKS20\]: e^−γ = e^−1·…·e^−1·e^−(rest); and for γ ≤ 1, of coins with γ/1, γ/2, γ/3, … the first that fails
     /// is one of odd number with probability 1 − γ + γ²/2 − … = e^−γ.
     pub fn exp_neg<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<bool, B::Error> {
         for _ in 0..self.top / self.bottom {

@@ -31,7 +31,7 @@ pub enum LightDomain {
 
 impl LightDomain {
     pub(super) fn answer(&self, text: &str) -> Result<Answer> {
-        let wrong = |allowed| Error::parameter("answer", "not one that can be given", allowed);
+        let wrong = |allowed| Error::Answer { allowed };
         match self {
             Self::Choices(choices) => choices
                 .iter()
@@ -48,7 +48,7 @@ impl LightDomain {
     }
 
     pub(super) fn number(&self, number: f64) -> Result<Answer> {
-        let wrong = || Error::parameter("answer", "not one that can be given", "a number");
+        let wrong = || Error::Answer { allowed: "a number" };
         let Self::Numbers(bounds) = self else { return Err(wrong()) };
         steps(&grid(bounds)?, number).map(Answer::Number).ok_or_else(wrong)
     }

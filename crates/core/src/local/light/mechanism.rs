@@ -43,13 +43,8 @@ const LN_3: &str = "1.0986122886681096914";
 
 impl Mechanism {
     pub fn new(name: &str, domain: &LightDomain, epsilon: &Amount) -> Result<Self> {
-        let unknown = || {
-            Error::parameter(
-                "mechanism",
-                name,
-                "one that fits the domain; auto is resolved by whoever publishes the task",
-            )
-        };
+        let unknown =
+            || Error::parameter("mechanism", name, "one that fits the domain; the publisher of the task resolves auto");
         let limit =
             |most: u64| match epsilon.top / epsilon.bottom < most || *epsilon == (Amount { top: most, bottom: 1 }) {
                 true => Ok(()),

@@ -209,7 +209,7 @@ fn sets_have_the_stated_law() {
 #[test]
 fn bits_and_coins_have_the_stated_law() {
     for epsilon in ["0.5", "1", "3"] {
-        let reference = OneBitMean::new(-1, 3, &epsilon.parse().unwrap()).unwrap();
+        let reference = OneBitMean::new(-1..=3, &epsilon.parse().unwrap()).unwrap();
         let light = light(&task(r#"{"integers": {"lower": -1, "upper": 3}}"#, "one-bit", epsilon, "")).unwrap();
         for number in -2..5 {
             let one = reference.probability(number);

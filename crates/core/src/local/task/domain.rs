@@ -52,7 +52,7 @@ impl Domain {
     /// # Errors
     /// If it is not a valid answer. The message does not contain it.
     pub fn answer(&self, text: &str) -> Result<Answer> {
-        let wrong = |allowed| Error::parameter("answer", "not one that can be given", allowed);
+        let wrong = |allowed| Error::Answer { allowed };
         match self {
             Self::Choices(choices) => choices
                 .iter()

@@ -90,7 +90,7 @@ fn auto() -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memoisation {
-    /// The first response is repeated for ever, even if the answer changes. All reports together are ε-differentially
+    /// The first response is repeated forever, even if the answer changes. All reports together are ε-differentially
     /// private. A device may report as often as it likes, so reports are not people.
     First,
     /// Each answer is randomised once, and its response is repeated whenever the same answer is given again, until as
@@ -313,12 +313,12 @@ fn randomiser(written: &Written) -> Result<Randomiser> {
         }
         Domain::Integers { lower, upper } => {
             only("one-bit", "one-bit or auto for the mean of numbers")?;
-            OneBitMean::new(*lower, *upper, epsilon).map(Randomiser::Mean)
+            OneBitMean::new(*lower..=*upper, epsilon).map(Randomiser::Mean)
         }
         Domain::Numbers(bounds) => {
             only("one-bit", "one-bit or auto for the mean of numbers")?;
             let grid = Grid::new(bounds);
-            OneBitMean::new(grid.lower(), grid.upper(), epsilon).map(Randomiser::Mean)
+            OneBitMean::new(grid.lower()..=grid.upper(), epsilon).map(Randomiser::Mean)
         }
         Domain::Texts { alphabet, longest } => {
             only("prefix", "prefix or auto for texts")?;
@@ -355,11 +355,9 @@ impl TryFrom<Written> for Task {
             return Err(Error::parameter("lifetime-epsilon", lifetime, rules::LONGEST_LIFETIME));
         }
         let promise = Guarantee::Pure(lifetime.clone()).confirmed(written.allow_large_epsilon);
-        let promise = promise.map_err(|error| match error {
-            Error::Unconfirmed { value, allowed, why, .. } if lifetime != written.epsilon => {
-                Error::Unconfirmed { parameter: "lifetime-epsilon", value, allowed, why }
-            }
-            other => other,
+        let promise = promise.map_err(|error| match lifetime == written.epsilon {
+            true => error,
+            false => error.named("lifetime-epsilon"),
         })?;
         written.allow_large_epsilon = promise.is_weak();
         written.lifetime_epsilon = Some(lifetime);

@@ -1,6 +1,7 @@
 //! Checks shared by every reader of tasks, the library's and the browser's.
 
 use crate::error::{Error, Result};
+use crate::secrets::holds_a_key;
 
 const LONGEST_QUESTION: usize = 10_000;
 /// The maximum number of choices in one list.
@@ -9,10 +10,17 @@ const MOST_CHOICES: usize = 10_000_000;
 pub(in crate::local) const MOST_ANSWERS: u64 = 1_000_000;
 pub(in crate::local) const LONGEST_LIFETIME: &str = "at most a million times epsilon";
 pub(in crate::local) const LIFETIME_OF_FIRST: &str =
-    "epsilon itself, or left out, when the first response is repeated for ever";
+    "epsilon itself, or left out, when the first response is repeated forever";
 
 /// The checks common to both readers.
 pub(in crate::local) fn check(question: &str, choices: Option<&[String]>, minimum_batch: u64) -> Result<()> {
+    // A task is shown to everyone who is asked.
+    for (parameter, texts) in [("question", &[question.to_owned()][..]), ("choices", choices.unwrap_or_default())] {
+        if texts.iter().any(|text| holds_a_key(text)) {
+            let problem = "the task contains a private key or a token, but anyone may read it; leave the secret out";
+            return Err(Error::invalid(parameter, problem));
+        }
+    }
     if question.trim().is_empty() || question.len() > LONGEST_QUESTION {
         let length = format!("{} bytes long", question.len());
         return Err(Error::parameter("question", length, "a text of 1 to 10000 bytes"));

@@ -201,7 +201,7 @@ fn one_charge_pays_for_all_parts_once() {
     let released = batch.release(values.clone(), &mut permit).unwrap();
     assert_eq!(released.value().iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 6]);
     let widest = (0..3).map(|part| batch.half_width(part, &"0.95".parse().unwrap()).unwrap()).max().unwrap();
-    assert_eq!(released.error().half_width(), widest as f64);
+    assert_eq!(released.error_bar().half_width(), widest as f64);
     assert!(batch.release(values, &mut permit).unwrap_err().is_not_permitted());
 }
 

@@ -194,7 +194,7 @@ fn every_group_is_answered_in_its_place_and_paid_for_once() {
     let mut once = permit();
     let released = median.release(&groups, &mut once).unwrap();
     assert_eq!(released.value(), &[Some(7), None, None, Some(9)]);
-    assert_eq!((released.error().half_width(), released.guarantee()), (0.0, &charged));
+    assert_eq!((released.error_bar().half_width(), released.guarantee()), (0.0, &charged));
     assert!(median.release(&groups, &mut once).unwrap_err().is_not_permitted());
 
     let mode = PerGroup::stable_mode(&unit, &epsilon, &delta).unwrap();

@@ -265,7 +265,7 @@ fn ranks_are_as_close_as_stated_on_skewed_data() {
                 let exact = table.sorted[(p * (n - 1.0)).round() as usize] as f64;
                 relative.push((z as f64 / exact - 1.0).abs());
             }
-            outside += usize::from(worst > released.error().half_width());
+            outside += usize::from(worst > released.error_bar().half_width());
         }
         ranks.sort_by(f64::total_cmp);
         relative.sort_by(f64::total_cmp);

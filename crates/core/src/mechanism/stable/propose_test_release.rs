@@ -285,7 +285,7 @@ mod tests {
         assert!(test(1, "1", "1e-8").unwrap().release(none, &mut permit).unwrap().released().is_none());
         let some = Proposal { answer: Some(1), distance: u64::MAX };
         let released = test(1, "1", "1e-8").unwrap().release(some, &mut permit).unwrap().released().unwrap();
-        assert_eq!((*released.value(), released.error().half_width()), (1, 0.0));
+        assert_eq!((*released.value(), released.error_bar().half_width()), (1, 0.0));
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn the_mode_s_distance_is_never_above_the_true_one() {
 fn ties_go_to_the_smallest_and_empty_tables_have_no_answer() {
     let propose = mode(Adjacency::AddRemove);
     assert_eq!(propose(&vec![1, 1, 2, 2, 3]), Proposal { answer: Some(1), distance: 1 });
-    // The example of the notes: 4 occurs three times in (1, 2, 4, 3, 4, 4, 2).
+    // A worked example: 4 occurs three times in (1, 2, 4, 3, 4, 4, 2).
     assert_eq!(propose(&vec![1, 2, 4, 3, 4, 4, 2]), Proposal { answer: Some(4), distance: 1 });
     for adjacency in BOTH {
         assert_eq!(mode(adjacency)(&vec![]), Proposal { answer: None, distance: 1 });

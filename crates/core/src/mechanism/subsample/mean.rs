@@ -73,7 +73,7 @@ const CALM: (u64, u64) = (998, 1000);
 /// // Refused once in a thousand times at the most, since every block has an answer.
 /// if let Some(released) = outcome.released() {
 ///     assert!((released.value() - 45_000.0).abs() < 20_000.0);
-///     assert!(released.error().half_width() >= 2048.0 && mechanism.error().half_width() < 2049.0);
+///     assert!(released.error_bar().half_width() >= 2048.0 && mechanism.error_bar().half_width() < 2049.0);
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -148,7 +148,7 @@ impl SubsampleMean {
 
     /// The error due to noise, known before any query runs: the error bar if the noisy count of blocks without an
     /// answer is 0 or less. Each counted block adds [`SubsampleMean::pull`].
-    pub fn error(&self) -> ErrorBar {
+    pub fn error_bar(&self) -> ErrorBar {
         self.error
     }
 
@@ -427,8 +427,10 @@ mod tests {
             let answers = || (0..200).map(|block: usize| (block >= silent).then_some(1000));
             let outcomes = (0..ROUNDS).map(|_| mean.begin(&mut permit).unwrap().decide(answers()).unwrap());
             let shown: Vec<_> = outcomes.filter_map(Outcome::released).collect();
-            let missed =
-                shown.iter().filter(|release| (release.value() - 1000.0).abs() > release.error().half_width()).count();
+            let missed = shown
+                .iter()
+                .filter(|release| (release.value() - 1000.0).abs() > release.error_bar().half_width())
+                .count();
             assert!(shown.len() as f64 > fewest_shown * f64::from(ROUNDS));
             // Four standard deviations of a 5 % share of half the rounds are below 1 %.
             assert!((missed as f64) < 0.06 * shown.len() as f64, "{silent}: {missed} of {}", shown.len());

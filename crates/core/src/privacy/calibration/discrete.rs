@@ -25,7 +25,7 @@ const SCAN: f64 = 1.002;
 /// half-lines {K ≤ c}, and P(K ≤ c) − e^ε·P(K ≤ c − d) grows with d.
 ///
 /// # Algorithm
-/// A term is positive for k > x* = εσ²/D − D/2 only \[CKS20, Theorem 7\].
+/// A term is positive for k > x* = εσ²/D − D/2 only \[CKS20\].
 /// - σ ≤ 4096: the terms e^{−k²/(2σ²)}·(1 − e^{ε − D(2k + D)/(2σ²)}) are added up, all positive, each with its error.
 /// - Larger σ: Euler–Maclaurin at midpoints. With f(x) = e^{−x²/(2σ²)}, F(x) = f(x) − e^ε·f(x + D) and c half a step
 ///   below the first positive term, ΣF(k) = ∫_c F + F′(c)/24 + R, |R| ≤ ∫|F⁗|/384. As F(x*) = 0 and |x* − c| ≤ ½, this is

@@ -203,7 +203,7 @@ impl Accountant {
             let gap = match &mechanism.law {
                 _ if mechanism.is_subsampled() => return None,
                 Law::DiscreteLaplace { parameter } => parameter,
-                Law::RandomizedResponse { epsilon, .. } => epsilon,
+                Law::RandomisedResponse { epsilon, .. } => epsilon,
                 _ => return None,
             };
             unit = Some(unit.map_or_else(|| gap.clone(), |unit| common_divisor(&unit, gap)));
@@ -222,7 +222,7 @@ impl Accountant {
                     }
                     laws::discrete_laplace(&multiple(parameter), mechanism.sensitivity.to_f64() as u64)
                 }
-                Law::RandomizedResponse { epsilon, values } => laws::randomised_response(&multiple(epsilon), *values),
+                Law::RandomisedResponse { epsilon, values } => laws::randomised_response(&multiple(epsilon), *values),
                 _ => return None,
             };
             let on_grid = cells.iter().map(|cell| {
@@ -264,7 +264,7 @@ pub(super) fn part(mechanism: &Mechanism, count: u64, direction: Direction) -> P
         Law::DiscreteLaplace { parameter } => laws::discrete_laplace(parameter, whole()),
         Law::Gaussian { sigma } => gaussians::gaussian((sensitivity / sigma).to_f64_up()),
         Law::DiscreteGaussian { sigma } => gaussians::discrete_gaussian(sigma, whole()),
-        Law::RandomizedResponse { epsilon, values } => laws::randomised_response(epsilon, *values),
+        Law::RandomisedResponse { epsilon, values } => laws::randomised_response(epsilon, *values),
     };
     // Sampling at a higher rate is never more private.
     let rate = mechanism.sampling.to_f64_up();

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::numeric::normal::UNIT;
 
 /// Relative error of a transform of length N in the Euclidean norm, per log₂N and UNIT. The analysis gives about 7 for
-/// radix 2 and well-computed roots of unity \[Hig02, Theorem 24.2\]; other radices do no worse.
+/// radix 2 and well-computed roots of unity \[Hig02\]; other radices do no worse.
 const TRANSFORM: f64 = 32.0;
 /// Where the product of the spectra is certainly below this, it is treated as zero.
 const NOTHING: f64 = 1e-18;

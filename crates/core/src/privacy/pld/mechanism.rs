@@ -41,7 +41,7 @@ pub(super) enum Law {
     DiscreteLaplace { parameter: Rational },
     Gaussian { sigma: Rational },
     DiscreteGaussian { sigma: Rational },
-    RandomizedResponse { epsilon: Rational, values: u64 },
+    RandomisedResponse { epsilon: Rational, values: u64 },
 }
 
 /// The smallest and the largest ratio of sensitivity to noise: outside, `f64` would lose its digits or overflow, and
@@ -95,7 +95,7 @@ impl Mechanism {
     /// # Errors
     /// If ε is not between 1e-9 and 500, or there are fewer than two values.
     pub fn randomised_response(epsilon: Rational, values: u64) -> Result<Self> {
-        Self::new(Law::RandomizedResponse { epsilon, values })
+        Self::new(Law::RandomisedResponse { epsilon, values })
     }
 
     /// The same noise for an answer that one unit can move by `sensitivity`.
@@ -104,7 +104,7 @@ impl Mechanism {
     /// If the noise is discrete and the sensitivity is not a whole number up to 2^40, if the ratio of sensitivity to
     /// noise leaves the range stated with the constructor, or for randomised response, which has no sensitivity.
     pub fn with_sensitivity(mut self, sensitivity: Rational) -> Result<Self> {
-        if matches!(self.law, Law::RandomizedResponse { .. }) && sensitivity != Rational::ONE {
+        if matches!(self.law, Law::RandomisedResponse { .. }) && sensitivity != Rational::ONE {
             return Err(Error::parameter("sensitivity", sensitivity, "1: randomised response has no other"));
         }
         self.sensitivity = sensitivity;
@@ -159,7 +159,7 @@ impl Mechanism {
                     return Err(Error::parameter("sigma", sigma, "at most 1e12 for discrete Gaussian noise"));
                 }
             }
-            Law::RandomizedResponse { epsilon, values } => {
+            Law::RandomisedResponse { epsilon, values } => {
                 if !within(epsilon, RATIO.1) {
                     return Err(Error::parameter("epsilon", epsilon, "between 1e-9 and 500"));
                 }
@@ -181,7 +181,7 @@ impl Mechanism {
         match &self.law {
             Law::Laplace { scale } => Some(&self.sensitivity / scale),
             Law::DiscreteLaplace { parameter } => Some(&self.sensitivity * parameter),
-            Law::RandomizedResponse { epsilon, .. } => Some(epsilon.clone()),
+            Law::RandomisedResponse { epsilon, .. } => Some(epsilon.clone()),
             Law::Gaussian { .. } | Law::DiscreteGaussian { .. } => None,
         }
     }
@@ -194,7 +194,7 @@ impl fmt::Display for Mechanism {
             Law::DiscreteLaplace { parameter } => write!(formatter, "discrete Laplace noise of parameter {parameter}")?,
             Law::Gaussian { sigma } => write!(formatter, "Gaussian noise of σ {sigma}")?,
             Law::DiscreteGaussian { sigma } => write!(formatter, "discrete Gaussian noise of σ {sigma}")?,
-            Law::RandomizedResponse { epsilon, values } => {
+            Law::RandomisedResponse { epsilon, values } => {
                 write!(formatter, "randomised response of ε {epsilon} among {values} values")?;
             }
         }

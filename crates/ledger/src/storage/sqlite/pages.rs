@@ -1,9 +1,9 @@
 //! The rows of an SQLite file.
 
+use reticent_durable::opening::reason;
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, Params};
 
-use super::READ_ONLY;
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
@@ -160,16 +160,10 @@ fn read_row(row: &rusqlite::Row<'_>) -> Result<Row> {
 
 /// SQLite's error, in words.
 pub fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
-    let reason = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt) => return Error::Damaged("its file is corrupt".into()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "it is locked by other processes".into(),
-        Some(ErrorCode::DiskFull) => "the disk is full".into(),
-        Some(ErrorCode::ReadOnly) => READ_ONLY.into(),
-        Some(ErrorCode::CannotOpen) => "its file, or the log beside it, cannot be opened".into(),
-        Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
-        _ => error.to_string(),
-    };
-    Error::Storage { doing, reason }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt) => Error::Damaged("its file is corrupt".into()),
+        _ => Error::Storage { doing, reason: reason(error) },
+    }
 }
 
 #[cfg(test)]

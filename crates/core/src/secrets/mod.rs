@@ -1,7 +1,12 @@
 //! Masks keys, tokens and passwords in text that people see.
 //!
 //! An error that quotes its input also quotes a key that was put in the wrong place. Text written to a terminal, a log
-//! or a reply passes through [`hide`]; text that is stored or sent to others is refused if it [`holds_a_key`].
+//! or a reply passes through [`hide`]; text that is stored or sent to others is refused if it [`holds_a_key`]. While
+//! rows are processed, [`Quiet`] keeps the messages of panics from being printed.
+
+mod quiet;
+
+pub use quiet::Quiet;
 
 use std::borrow::Cow;
 use std::ops::Range;

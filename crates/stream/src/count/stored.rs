@@ -20,18 +20,18 @@ pub const MOST_RELEASES: u64 = 1 << 20;
 
 /// All releases of a request.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredCount {
     /// The releases, in order.
     pub releases: Vec<Released>,
     /// Whether there were more lines than steps.
     pub horizon_reached: bool,
 }
 
-impl Kept {
+impl StoredCount {
     /// Counts everything and returns the releases as a text for the ledger to store. Nothing is shown before that.
     ///
     /// # Errors
-    /// If reading fails. More lines than steps are not an error but [part of the outcome](Kept::horizon_reached).
+    /// If reading fails. More lines than steps are not an error but [part of the outcome](StoredCount::horizon_reached).
     pub fn count(definition: Definition, tally: Tally, lines: Lines, reader: Reader, mode: Mode) -> Result<String> {
         let mut kept = Self::default();
         let engine = Engine::new(definition, tally, None, None, &mut kept)?;
@@ -100,7 +100,7 @@ impl Kept {
     }
 }
 
-impl Audience for Kept {
+impl Audience for StoredCount {
     fn show(&mut self, releases: &[Released], _: &mut Highest, _: HalfWidth<'_>) -> Result<Attention> {
         self.releases.extend_from_slice(releases);
         Ok(Attention::Listens)
