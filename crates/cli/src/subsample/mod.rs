@@ -20,7 +20,8 @@ use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
 use reticent_subsample::{
-    DryRun, Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial, Worker,
+    DryRun, Environment, Kept, Outcome, Parameters, Plan, Schedule, Split, Statistic, Subsample, Summary, Table, Trial,
+    Worker,
 };
 
 pub use arguments::{Arguments, BlockArguments};
@@ -56,13 +57,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     subsample.words().iter().for_each(|line| say!("{}", line.spelled(Spelling::Flag)));
     // A broken file may make its reader panic, with rows in the message.
     crate::query::quiet_panics();
-    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks(), "blocks"));
+    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().runs(), "runs"));
     let kept = account.release(request, |mut permit| {
         let released = subsample.release(&mut permit, || bar.inc(1));
         bar.finish_and_clear();
         match released {
             Ok(kept) => Ended::Released(kept.to_text()),
-            Err(_) => Ended::Failed(Kept::Failed.to_text()),
+            Err(_) => Ended::Failed(Kept::from(Outcome::Failed).to_text()),
         }
     })?;
     show::outcome(&Kept::from_text(&kept)?, arguments.format, &guarantee, arguments.numeric.is_some())
@@ -71,10 +72,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// How answers become a release.
 fn plan(arguments: &Arguments) -> Result<Plan> {
     let summary = Summary::asked(arguments.numeric.as_deref(), arguments.delta.as_deref())?;
+    let samples = [arguments.samples, arguments.sample_size, arguments.rows];
     let plan = Plan::new(Parameters {
         unit: arguments.unit.as_deref().unwrap_or("row").into(),
         adjacency: arguments.adjacency.parse()?,
-        blocks: arguments.blocks,
+        split: Split::asked(arguments.blocks, samples, arguments.distance)?,
         default: arguments.default.clone(),
         schedule: Schedule::asked(arguments.jobs, arguments.time_limit, !arguments.unpadded)?,
         ..Parameters::new(arguments.epsilon.parse()?, summary)
