@@ -357,7 +357,7 @@ mod tests {
     fn released(plan: &Plan, answers: [Option<&str>; 3]) -> Option<f64> {
         let answers = answers.map(|answer| answer.map(String::from)).to_vec();
         let table = Table::new("x\n".as_bytes(), "x".into()).unwrap();
-        let kept = plan.release(&mut Permit::unaccounted().unwrap(), table, None, |_, _| answers).unwrap();
+        let kept = plan.release(&mut Permit::unaccounted().unwrap(), table, None, |_, _| answers.clone()).unwrap();
         match kept.outcome {
             Outcome::Mean { value, .. } => Some(value),
             Outcome::Refused => None,

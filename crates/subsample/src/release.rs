@@ -23,7 +23,7 @@ impl Plan {
         permit: &mut Permit,
         table: Table<R>,
         unit: Option<usize>,
-        ask: impl FnOnce(usize, &Part<'_>) -> Vec<Option<String>>,
+        ask: impl Fn(usize, &Part<'_>) -> Vec<Option<String>>,
     ) -> Result<Kept> {
         let ask_blocks = |blocks: Vec<Block>| ask(blocks.len(), &|block| blocks[block].clone());
         match &self.mechanism() {

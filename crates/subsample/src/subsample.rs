@@ -170,7 +170,7 @@ impl<R: BufRead> Subsample<R> {
         let Self { plan, table, unit, runner } = self;
         plan.release(permit, table, unit, |runs, part| {
             let runs: Vec<usize> = (0..runs).collect();
-            plan.schedule().run(&runs, |&run| runner.ask(&part(run), Stdio::null()), done)
+            plan.schedule().run(&runs, |&run| runner.ask(&part(run), Stdio::null()), &done)
         })
     }
 }
