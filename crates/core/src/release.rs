@@ -58,11 +58,6 @@ impl ErrorBar {
         self.level
     }
 
-    /// The error bar of a value that may be off by this much more.
-    pub(crate) fn widened(self, by: f64) -> Self {
-        Self { half_width: self.half_width + by, level: self.level }
-    }
-
     /// The error bar of a value that was multiplied by `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         let half_width = self.half_width * factor.abs();

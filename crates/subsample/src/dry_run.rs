@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
+use crate::kept::{ABOUT, percent};
 use crate::plan::{Mechanism, Plan};
 use crate::schedule::in_words;
+use crate::split::Split;
 use crate::subsample::Subsample;
 use crate::trial::Trial;
 
@@ -35,40 +37,40 @@ impl<'subsample> DryRun<'subsample> {
         let mut lines: Vec<(String, String)> = vec![
             ("cost".into(), plan.guarantee().to_string()),
             ("unit".into(), format!("{}, {}", plan.unit(), plan.adjacency())),
-            ("blocks".into(), plan.blocks().to_string()),
         ];
-        match plan.mechanism() {
-            Mechanism::Mode(mode) => {
-                let (threshold, blocks) = (mode.test().threshold(), plan.blocks());
-                lines.push((
-                    "released".into(),
-                    format!("the most frequent answer, if half its noisy lead is at least {threshold}"),
-                ));
-                for (agree, probability) in refusals(plan) {
-                    let name = format!("refused if {agree} of {blocks} agree");
-                    // The worst case: all others agree on one other answer.
-                    lines.push((name, format!("with probability at most {}", in_digits(probability))));
-                }
+        let runs = plan.runs();
+        lines.push(match plan.split() {
+            Split::Blocks(_) => ("blocks".into(), runs.to_string()),
+            Split::Samples { size, rows, .. } => ("samples".into(), format!("{runs} of {size} of {rows} rows")),
+            Split::Whole { lipschitz } => {
+                ("your promise".into(), format!("the distance changes by at most {lipschitz}"))
             }
-            Mechanism::Mean { mean, grid, bounds } => {
-                let bar = mean.error_bar().scaled(grid.step());
-                lines.push(("released".into(), format!("the mean of the answers, clamped to {bounds}, with noise")));
-                if let Some(most) = mean.tolerated() {
-                    lines.push((
-                        "refused".into(),
-                        format!("if the noisy number of blocks without an answer exceeds {most}"),
-                    ));
-                }
-                let level = bar.level() * 100.0;
-                let covers = match mean.pull() * grid.step() {
-                    0.0 => "noise only".into(),
-                    pull => format!("and {pull:.3e} more for each block without an answer, counted with noise"),
-                };
-                lines.push((format!("half-width at {level} %"), format!("{:.3e} ({covers})", bar.half_width())));
-            }
+        });
+        lines.push(("released".into(), plan.released()));
+        lines.push(("without answers".into(), plan.without_answers()));
+        for (agree, probability) in refusals(plan) {
+            let name = format!("refused if {agree} of {runs} agree");
+            // The worst case: all others agree on one other answer.
+            lines.push((name, format!("with probability at most {}", in_digits(probability))));
+        }
+        for (distance, probability) in refusals_by_distance(plan) {
+            lines.push((
+                format!("refused at distance {distance}"),
+                format!("with probability {}", in_digits(probability)),
+            ));
+        }
+        if let Mechanism::Mean { mean, grid, .. } = plan.mechanism() {
+            let bar = mean.error_bar().scaled(grid.step());
+            let all = if plan.default().is_none() { ", if all give one" } else { "" };
+            let about = format!("{:.3e} about the {ABOUT}{all}", bar.half_width());
+            lines.push((format!("half-width at {}", percent(bar.level())), about));
+        }
+        if let Some(bar) = plan.unanswered_error() {
+            let (half_width, level) = (bar.half_width(), percent(bar.level()));
+            lines.push(("runs without an answer".into(), format!("their number ± {half_width} ({level})")));
         }
         let at_most = if plan.schedule().is_padded() { "" } else { "at most " };
-        lines.push(("time".into(), format!("{at_most}{}", in_words(plan.schedule().length(plan.blocks())))));
+        lines.push(("time".into(), format!("{at_most}{}", in_words(plan.schedule().length(plan.runs())))));
         lines.push(("isolation".into(), self.subsample.environment().isolation.describe().into()));
         lines.push(("without rows".into(), self.without_rows.clone().unwrap_or_else(|| "no answer".into())));
         if self.refused {
@@ -85,36 +87,55 @@ impl<'subsample> DryRun<'subsample> {
             "guarantee": plan.guarantee(),
             "unit": plan.unit().to_string(),
             "adjacency": plan.adjacency(),
-            "blocks": plan.blocks(),
-            "seconds": plan.schedule().length(plan.blocks()).as_secs_f64(),
+            "seconds": plan.schedule().length(plan.runs()).as_secs_f64(),
             "padded": plan.schedule().is_padded(),
             "isolation": self.subsample.environment().isolation.name(),
             "without_rows": self.without_rows,
             "answers_invented_rows": !self.refused,
         });
-        match plan.mechanism() {
-            Mechanism::Mode(mode) => {
-                object["threshold"] = mode.test().threshold().into();
-                let refusals =
-                    refusals(plan).map(|(agree, probability)| json!({"agree": agree, "refused": probability}));
-                object["refusals"] = refusals.collect();
+        match *plan.split() {
+            Split::Blocks(number) => object["blocks"] = number.into(),
+            Split::Samples { number, size, rows } => {
+                object["samples"] = json!({"number": number, "size": size, "rows": rows});
             }
-            Mechanism::Mean { mean, grid, .. } => {
-                let bar = mean.error_bar().scaled(grid.step());
-                object["tolerated_without_answer"] = mean.tolerated().into();
-                object["half_width"] = bar.half_width().into();
-                object["half_width_per_block_without_answer"] = (mean.pull() * grid.step()).into();
-                object["level"] = bar.level().into();
-            }
+            Split::Whole { lipschitz } => object["lipschitz"] = lipschitz.into(),
+        }
+        if let Some(test) = plan.test() {
+            object["threshold"] = test.threshold().into();
+            let by_agreement = refusals(plan).map(|(agree, refused)| json!({"agree": agree, "refused": refused}));
+            let by_distance =
+                refusals_by_distance(plan).map(|(distance, refused)| json!({"distance": distance, "refused": refused}));
+            object["refusals"] = by_agreement.chain(by_distance).collect();
+        }
+        if let Mechanism::Mean { mean, grid, .. } = plan.mechanism() {
+            let bar = mean.error_bar().scaled(grid.step());
+            object["half_width"] = bar.half_width().into();
+            object["level"] = bar.level().into();
+            object["about"] = ABOUT.into();
+        }
+        if let Some(bar) = plan.unanswered_error() {
+            object["unanswered_half_width"] = bar.half_width().into();
         }
         object
     }
 }
 
-/// The probability of a refusal if this many blocks agree, and all others agree on one other answer.
+/// The probability of a refusal if this many runs agree, and all others agree on one other answer.
 fn refusals(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
-    let agree = |percent: u64| (plan.blocks() * percent).div_ceil(100);
+    let agree = |percent: u64| (plan.runs() * percent).div_ceil(100);
     AGREEMENTS.into_iter().filter_map(move |percent| Some((agree(percent), plan.refusal_probability(agree(percent))?)))
+}
+
+/// The probability of a refusal around the threshold of a distance that the statistic computes itself.
+fn refusals_by_distance(plan: &Plan) -> impl Iterator<Item = (u64, f64)> {
+    let test = match plan.mechanism() {
+        Mechanism::Stable(test) => Some(test),
+        _ => None,
+    };
+    test.into_iter().flat_map(|test| {
+        let around = [test.lipschitz(), test.threshold(), test.threshold().saturating_mul(2)];
+        around.map(|distance| (distance, test.refusal_probability(distance)))
+    })
 }
 
 /// A probability in one or two digits, rounded up.

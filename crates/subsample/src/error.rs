@@ -54,16 +54,16 @@ pub enum Error {
 
     /// The statistic had no answer for any of the made-up rows.
     #[error(
-        "the program {program} gave no answer for {} (it failed, printed {}, or took longer than {limit:?})",
-        rows_of(.file.as_deref()), nothing(*.numeric)
+        "the program {program} has no answer for {} (it failed, printed {}, or took longer than {limit:?})",
+        rows_of(.file.as_deref()), .printed
     )]
     NoTrialAnswer {
         /// The program.
         program: String,
         /// The file with the made-up rows; `None` if the rows were invented here.
         file: Option<PathBuf>,
-        /// Whether an answer must be a number.
-        numeric: bool,
+        /// What was printed instead of an answer, in words.
+        printed: &'static str,
         /// The time limit of a run.
         limit: Duration,
     },
@@ -123,8 +123,8 @@ impl Explained for Error {
                 message!(["program"], " {fault}")
             }
             Self::Sql(error) => message!(["sql"], ": {error}"),
-            Self::NoTrialAnswer { program, file, numeric, limit } => {
-                let (rows, nothing, limit) = (rows_of(file.as_deref()), nothing(*numeric), in_words(*limit));
+            Self::NoTrialAnswer { program, file, printed: nothing, limit } => {
+                let (rows, limit) = (rows_of(file.as_deref()), in_words(*limit));
                 message!(
                     ["program"],
                     " {program} has no answer for {rows} (it failed, printed {nothing}, or took longer than {limit}), so nothing is \
@@ -245,9 +245,4 @@ fn rows_of(file: Option<&Path>) -> String {
         Some(file) => format!("the rows in {}", file.display()),
         None => format!("{ROWS} rows of integers, nor for an empty table"),
     }
-}
-
-/// What a run without an answer printed, in words.
-fn nothing(numeric: bool) -> &'static str {
-    if numeric { "no number" } else { "nothing" }
 }

@@ -11,14 +11,14 @@
 //!
 //! use reticent::Permit;
 //! use reticent_subsample::{
-//!     Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial,
+//!     Environment, Outcome, Parameters, Plan, Schedule, Split, Statistic, Subsample, Summary, Table, Trial,
 //! };
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("people.csv");
 //! std::fs::write(&path, "age\n".to_owned() + &"36\n".repeat(600)).unwrap();
 //! let plan = Plan::new(Parameters {
-//!     blocks: 30,
+//!     split: Split::Blocks(30),
 //!     schedule: Schedule::unpadded(Duration::from_secs(20)),
 //!     ..Parameters::new("1".parse()?, Summary::Mean { bounds: "0..100".parse()? })
 //! })?;
@@ -26,8 +26,10 @@
 //! let statistic = Statistic::program(Path::new("awk"), &script)?;
 //! let subsample = Subsample::new(plan, statistic, Table::open(&path)?, Environment::best())?;
 //! subsample.try_out(&Trial::Invented)?; // no row has been read yet
-//! match subsample.release(&mut Permit::unaccounted()?, || ())? {
-//!     Kept::Mean { value, half_width, .. } => assert!((value - 36.0).abs() < 5.0 * half_width),
+//! let kept = subsample.release(&mut Permit::unaccounted()?, || ())?;
+//! assert!(kept.unanswered.is_some_and(|unanswered| unanswered.of == 30));
+//! match kept.outcome {
+//!     Outcome::Mean { value, half_width, .. } => assert!((value - 36.0).abs() < 5.0 * half_width),
 //!     other => println!("{other:?}"), // a refusal, with probability 1/1000
 //! }
 //! # Ok::<(), reticent_subsample::Error>(())
@@ -35,7 +37,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | [`Plan`]: how the blocks' answers become a release, and under which guarantee |
+//! | [`plan`] | [`Plan`]: how the answers become a release, and under which guarantee |
+//! | [`split`] | [`Split`]: what the statistic runs on: blocks, samples, or the whole table |
+//! | `release` | from rows to a release |
 //! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
 //! | `cells` | writing CSV lines |
 //! | [`statistic`] | [`Statistic`]: the program that runs on every block |
@@ -65,8 +69,10 @@ pub mod environment;
 pub mod error;
 pub mod kept;
 pub mod plan;
+mod release;
 mod run;
 pub mod schedule;
+pub mod split;
 pub mod statistic;
 pub mod subsample;
 pub mod table;
@@ -75,9 +81,10 @@ pub mod trial;
 pub use dry_run::DryRun;
 pub use environment::{Environment, Isolation};
 pub use error::{Error, ProgramFault, Result, TableFault};
-pub use kept::Kept;
+pub use kept::{Kept, Outcome};
 pub use plan::{Mechanism, Parameters, Plan, Summary, Unit};
 pub use schedule::Schedule;
+pub use split::Split;
 pub use statistic::{Statistic, Worker};
 pub use subsample::Subsample;
 pub use table::Table;

@@ -3,28 +3,28 @@
 use std::num::NonZero;
 use std::time::Duration;
 
-use reticent::mechanism::subsample::{self, Blocks, SubsampleMean, SubsampleMode};
+use reticent::mechanism::stable::{Proposal, StableRelease};
+use reticent::mechanism::subsample::{self, Blocks, ResampledMode, Samples, SubsampleMean, SubsampleMode};
 use reticent::message;
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee};
+use reticent::release::ErrorBar;
 use reticent::statistic::{Bounds, Grid};
-use reticent::{Outcome, Permit};
 pub use reticent_sql::Unit;
 
 use crate::error::{Error, Result};
-use crate::kept::Kept;
 use crate::schedule::Schedule;
-use crate::table::Block;
+use crate::split::Split;
 
 /// What is released about the blocks' answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Summary {
-    /// The most frequent answer, unchanged, unless a single unit could have made the difference. The guarantee is (ε,
-    /// δ).
+    /// The most frequent answer, or that of the whole table, unchanged, unless a single unit could have made the
+    /// difference. The guarantee is (ε, δ).
     MostFrequent {
         /// The probability δ.
         delta: Delta,
     },
-    /// The noisy mean of the answers, unless too many blocks have none. The guarantee is ε.
+    /// The noisy mean of the blocks' answers, unless most blocks have none. The guarantee is ε.
     Mean {
         /// The clamping bounds, chosen without looking at the rows.
         bounds: Bounds,
@@ -68,11 +68,11 @@ pub struct Parameters {
     pub unit: Unit,
     /// Which datasets are neighbours.
     pub adjacency: Adjacency,
-    /// The number of blocks, chosen without looking at the rows.
-    pub blocks: u64,
+    /// What the statistic runs on.
+    pub split: Split,
     /// The value used for a block without an answer; `None` or blank for no default.
     pub default: Option<String>,
-    /// When the blocks run. Running N at a time takes the noise for a unit that changes N answers.
+    /// When the statistic runs. Running N at a time takes the noise for a unit that changes N answers.
     pub schedule: Schedule,
     /// Confirms an ε above 10 or a δ above 0.001, which give almost no protection.
     pub allow_large_epsilon: bool,
@@ -87,7 +87,7 @@ impl Parameters {
             summary,
             unit: Unit::Row,
             adjacency: Adjacency::AddRemove,
-            blocks: 200,
+            split: Split::Blocks(200),
             default: None,
             schedule: Schedule::padded(NonZero::<u64>::MIN, Duration::from_secs(1)),
             allow_large_epsilon: false,
@@ -95,11 +95,11 @@ impl Parameters {
     }
 }
 
-/// How the blocks' answers become a release. Nothing is charged yet.
+/// How the answers become a release. Nothing is charged yet.
 #[derive(Debug)]
 pub struct Plan {
     mechanism: Mechanism,
-    blocks: Blocks,
+    split: Split,
     adjacency: Adjacency,
     unit: Unit,
     default: Option<String>,
@@ -109,7 +109,7 @@ pub struct Plan {
 /// The mechanism that releases the summary.
 #[derive(Debug)]
 pub enum Mechanism {
-    /// Releases the most frequent answer.
+    /// Releases the blocks' most frequent answer.
     Mode(Box<SubsampleMode>),
     /// Releases the mean.
     Mean {
@@ -120,25 +120,33 @@ pub enum Mechanism {
         /// The clamping bounds.
         bounds: Bounds,
     },
+    /// Releases the samples' most frequent answer.
+    Resampled(Box<ResampledMode>),
+    /// Releases the whole table's answer, if its distance is large.
+    Stable(Box<StableRelease>),
 }
 
 impl Plan {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// If a parameter is out of range, if the guarantee gives almost no protection and is not confirmed, or if there are
-    /// too few blocks for anything but refusals.
+    /// If a parameter is out of range, if parameters do not fit together, if the guarantee gives almost no protection and
+    /// is not confirmed, or if there are too few blocks or samples for anything but refusals.
     pub fn new(parameters: Parameters) -> Result<Self> {
-        let Parameters { epsilon, summary, unit, adjacency, blocks, default, schedule, allow_large_epsilon } =
+        let Parameters { epsilon, summary, unit, adjacency, split, default, schedule, allow_large_epsilon } =
             parameters;
-        let kind = if unit == Unit::Row { subsample::Unit::Row } else { subsample::Unit::Id };
-        let blocks = Blocks::new(blocks, kind)?.asked_together(schedule.jobs())?;
         let default = default.as_deref().map(str::trim).filter(|default| !default.is_empty()).map(String::from);
-        let mechanism = match summary {
-            Summary::MostFrequent { delta } => {
-                Mechanism::Mode(Box::new(SubsampleMode::new(blocks, adjacency, &epsilon, &delta)?))
+        split.check()?;
+        let jobs = schedule.jobs();
+        let kind = if unit == Unit::Row { subsample::Unit::Row } else { subsample::Unit::Id };
+        let mechanism = match (split, summary) {
+            (Split::Blocks(blocks), Summary::MostFrequent { delta }) => {
+                let blocks = Blocks::new(blocks, kind)?.asked_together(jobs)?;
+                let mode = if default.is_some() { SubsampleMode::with_default } else { SubsampleMode::new };
+                Mechanism::Mode(Box::new(mode(blocks, adjacency, &epsilon, &delta)?))
             }
-            Summary::Mean { bounds } => {
+            (Split::Blocks(blocks), Summary::Mean { bounds }) => {
+                let blocks = Blocks::new(blocks, kind)?.asked_together(jobs)?;
                 let grid = Grid::new(&bounds);
                 let number = |text: &String| {
                     let (value, allowed) = (text.clone(), "a number, because the mean is released");
@@ -147,12 +155,39 @@ impl Plan {
                 let range = grid.lower()..=grid.upper();
                 let mean = match default.as_ref().map(number).transpose()? {
                     None => SubsampleMean::new(blocks, range, adjacency, &epsilon),
-                    Some(default) => SubsampleMean::counting(default, blocks, range, adjacency, &epsilon),
+                    Some(default) => SubsampleMean::with_default(default, blocks, range, adjacency, &epsilon),
                 }?;
                 Mechanism::Mean { mean: Box::new(mean), grid, bounds }
             }
+            (Split::Samples { .. } | Split::Whole { .. }, Summary::Mean { .. }) => {
+                return Err(Error::Request(message!(
+                    ["numeric"],
+                    " is the mean over disjoint blocks; it goes neither with ",
+                    ["samples"],
+                    " nor with ",
+                    ["distance"]
+                )));
+            }
+            (Split::Samples { .. } | Split::Whole { .. }, _) if default.is_some() => {
+                return Err(Error::Request(message!(["default"], " is for disjoint blocks; leave it out")));
+            }
+            (Split::Samples { .. }, _) if unit != Unit::Row || adjacency != Adjacency::Replace => {
+                return Err(Error::Request(message!(
+                    ["samples"],
+                    " needs a public number of rows: the unit must be a row, with ",
+                    ["adjacency"],
+                    " replace"
+                )));
+            }
+            (Split::Samples { number, size, rows }, Summary::MostFrequent { delta }) => {
+                let samples = Samples::new(rows, number, size)?.asked_together(jobs)?;
+                Mechanism::Resampled(Box::new(ResampledMode::new(samples, &epsilon, &delta)?))
+            }
+            (Split::Whole { lipschitz }, Summary::MostFrequent { delta }) => {
+                Mechanism::Stable(Box::new(StableRelease::new(lipschitz, &epsilon, &delta)?))
+            }
         };
-        let plan = Self { mechanism, blocks, adjacency, unit, default, schedule };
+        let plan = Self { mechanism, split, adjacency, unit, default, schedule };
         plan.guarantee().clone().confirmed(allow_large_epsilon)?;
         Ok(plan)
     }
@@ -162,9 +197,14 @@ impl Plan {
         &self.mechanism
     }
 
-    /// The number of blocks.
-    pub fn blocks(&self) -> u64 {
-        self.blocks.number()
+    /// What the statistic runs on.
+    pub fn split(&self) -> &Split {
+        &self.split
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.split.runs()
     }
 
     /// The privacy unit.
@@ -177,9 +217,14 @@ impl Plan {
         self.adjacency
     }
 
-    /// When the blocks run.
+    /// When the statistic runs.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
+    }
+
+    /// The value that counts for a block without an answer.
+    pub fn default(&self) -> Option<&str> {
+        self.default.as_deref()
     }
 
     /// The guarantee of the release, which is also its cost.
@@ -187,15 +232,59 @@ impl Plan {
         match &self.mechanism {
             Mechanism::Mode(mode) => mode.guarantee(),
             Mechanism::Mean { mean, .. } => mean.guarantee(),
+            Mechanism::Resampled(resampled) => resampled.guarantee(),
+            Mechanism::Stable(test) => test.guarantee(),
         }
     }
 
-    /// The probability of a refusal if `agree` blocks have the same answer and all others share one other answer, which
-    /// is the worst case; `None` if the mean is released.
+    /// The test that an answer must pass; `None` if the mean is released.
+    pub fn test(&self) -> Option<&StableRelease> {
+        match &self.mechanism {
+            Mechanism::Mode(mode) => Some(mode.test()),
+            Mechanism::Mean { .. } => None,
+            Mechanism::Resampled(resampled) => Some(resampled.test()),
+            Mechanism::Stable(test) => Some(test),
+        }
+    }
+
+    /// The error bar of the number of runs without an answer; `None` if there is one run.
+    pub fn unanswered_error(&self) -> Option<ErrorBar> {
+        match &self.mechanism {
+            Mechanism::Mode(mode) => Some(mode.unanswered_error()),
+            Mechanism::Mean { mean, .. } => Some(mean.unanswered_error()),
+            Mechanism::Resampled(resampled) => Some(resampled.unanswered_error()),
+            Mechanism::Stable(_) => None,
+        }
+    }
+
+    /// The probability of a refusal if every run has an answer and `agree` of them have the same, all others sharing
+    /// one other answer, which is the worst case; `None` if the most frequent answer is not what is released.
     pub fn refusal_probability(&self, agree: u64) -> Option<f64> {
-        let Mechanism::Mode(mode) = &self.mechanism else { return None };
-        let lead = agree.saturating_sub(self.blocks().saturating_sub(agree));
-        Some(mode.test().refusal_probability(lead.div_ceil(2)))
+        let lead = agree.saturating_sub(self.runs().saturating_sub(agree));
+        match &self.mechanism {
+            Mechanism::Mode(mode) => Some(mode.refusal_probability(lead)),
+            Mechanism::Resampled(resampled) => Some(resampled.refusal_probability(lead)),
+            Mechanism::Mean { .. } | Mechanism::Stable(_) => None,
+        }
+    }
+
+    /// What is released, in words.
+    pub(crate) fn released(&self) -> String {
+        match &self.mechanism {
+            Mechanism::Mode(mode) => most_frequent(mode.test()),
+            Mechanism::Resampled(resampled) => most_frequent(resampled.test()),
+            Mechanism::Mean { bounds, .. } => format!("the mean of the answers, clamped to {bounds}, with noise"),
+            Mechanism::Stable(test) => format!("the answer, if its distance, with noise, reaches {}", test.threshold()),
+        }
+    }
+
+    /// What happens without answers, in words.
+    pub(crate) fn without_answers(&self) -> String {
+        match (&self.mechanism, &self.default) {
+            (Mechanism::Stable(_), _) => "refused without an answer".into(),
+            (_, None) => format!("refused if more than {} runs, with noise, give no answer", self.runs() / 2),
+            (_, Some(default)) => format!("a run without an answer counts as {default}"),
+        }
     }
 
     /// Whether blocks without an answer have a default.
@@ -206,73 +295,66 @@ impl Plan {
     /// Everything that decides the release, except the rows and the statistic. A ledger compares it with what was
     /// charged before, so this text must not change.
     pub(crate) fn words(&self) -> String {
-        let (blocks, jobs) = (self.blocks(), self.schedule.jobs());
+        let jobs = self.schedule.jobs();
         let (how, nothing) = match &self.mechanism {
-            Mechanism::Mode(_) => ("most frequent answer".into(), "no answer"),
-            Mechanism::Mean { bounds, .. } => (format!("mean of answers within {bounds}"), "the middle"),
+            Mechanism::Mode(_) | Mechanism::Resampled(_) => ("most frequent answer".into(), "no answer"),
+            Mechanism::Mean { bounds, .. } => (format!("mean of answers within {bounds}"), "left out"),
+            Mechanism::Stable(test) => {
+                let lipschitz = test.lipschitz();
+                return format!(
+                    "answer of the whole table, if its distance of Lipschitz constant {lipschitz} is large"
+                );
+            }
+        };
+        let of = match self.split {
+            Split::Samples { number, size, rows } => format!("{number} samples of {size} of {rows} rows"),
+            _ => format!("{} blocks", self.runs()),
         };
         let default = self.default.as_ref().map_or_else(|| nothing.into(), |default| format!("{default:?}"));
         let together = if jobs > 1 { format!(", {jobs} at a time") } else { String::new() };
-        format!("{how} of {blocks} blocks{together}, {default} where there is none")
+        format!("{how} of {of}{together}, {default} where there is none")
     }
 
     /// Whether an answer counts.
     pub(crate) fn accepts(&self, answer: &str) -> bool {
         match &self.mechanism {
-            Mechanism::Mode(_) => true,
+            Mechanism::Mode(_) | Mechanism::Resampled(_) => true,
             Mechanism::Mean { grid, .. } => steps(grid, answer).is_some(),
-        }
-    }
-
-    /// Splits the rows into blocks, runs the statistic on each, and releases the summary of the answers.
-    ///
-    /// # Errors
-    /// If the permit does not cover the guarantee, or reading fails.
-    pub(crate) fn release(
-        &self,
-        permit: &mut Permit,
-        deal: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> usize) -> Result<Vec<Block>>,
-        ask: impl FnOnce(Vec<Block>) -> Vec<Option<String>>,
-    ) -> Result<Kept> {
-        match &self.mechanism {
-            Mechanism::Mode(mode) => {
-                let mut round = mode.begin(permit)?;
-                let answers = ask(deal(&mut |id| round.block(id))?);
-                let answers = answers.into_iter().map(|answer| answer.or_else(|| self.default.clone()));
-                Ok(match round.decide(answers)? {
-                    Outcome::Released(release) => Kept::Answer(release.into_value()),
-                    Outcome::Refused(_) => Kept::Refused,
-                })
-            }
-            Mechanism::Mean { mean, grid, .. } => {
-                let mut round = mean.begin(permit)?;
-                let answers = ask(deal(&mut |id| round.block(id))?);
-                let numbers = answers.into_iter().map(|answer| answer.and_then(|text| steps(grid, &text)));
-                let Some(release) = round.decide(numbers)?.released() else { return Ok(Kept::Refused) };
-                // The step is a power of two, so nothing is rounded here.
-                let step = grid.step();
-                let release = release.map(|steps| steps * step, |bar| bar.scaled(step));
-                let (half_width, level) = (release.error_bar().half_width(), release.error_bar().level());
-                Ok(Kept::Mean { value: release.into_value(), half_width, level })
-            }
+            Mechanism::Stable(_) => proposal(Some(answer)).answer.is_some(),
         }
     }
 }
 
+fn most_frequent(test: &StableRelease) -> String {
+    format!("the most frequent answer, if its lead, with noise, reaches {}", test.threshold())
+}
+
 /// A number on the grid.
-fn steps(grid: &Grid, text: &str) -> Option<i64> {
+pub(crate) fn steps(grid: &Grid, text: &str) -> Option<i64> {
     grid.steps(text.trim().parse().ok()?)
+}
+
+/// A distance and an answer, such as `57 north`; no answer at distance 0 if the line is another.
+pub(crate) fn proposal(line: Option<&str>) -> Proposal<String> {
+    let parse = |line: &str| {
+        let (distance, answer) = line.trim().split_once(' ')?;
+        Some(Proposal { answer: Some(answer.trim().into()), distance: distance.parse().ok()? })
+    };
+    line.and_then(parse).unwrap_or(Proposal { answer: None, distance: 0 })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept::Outcome;
+    use crate::table::Table;
+    use reticent::Permit;
     use reticent::error::Explained;
     use reticent::message::Spelling;
 
     fn mean(bounds: &str, default: Option<&str>) -> Result<Plan> {
         Plan::new(Parameters {
-            blocks: 3,
+            split: Split::Blocks(3),
             default: default.map(String::from),
             ..Parameters::new("900".parse().unwrap(), Summary::Mean { bounds: bounds.parse().unwrap() })
         })
@@ -280,9 +362,11 @@ mod tests {
 
     fn released(plan: &Plan, answers: [Option<&str>; 3]) -> Option<f64> {
         let answers = answers.map(|answer| answer.map(String::from)).to_vec();
-        match plan.release(&mut Permit::unaccounted().unwrap(), |_| Ok(Vec::new()), |_| answers).unwrap() {
-            Kept::Mean { value, .. } => Some(value),
-            Kept::Refused => None,
+        let table = Table::new("x\n".as_bytes(), "x".into()).unwrap();
+        let kept = plan.release(&mut Permit::unaccounted().unwrap(), table, None, |_, _| answers.clone()).unwrap();
+        match kept.outcome {
+            Outcome::Mean { value, .. } => Some(value),
+            Outcome::Refused => None,
             other => panic!("{other:?} is not a mean"),
         }
     }
@@ -294,7 +378,7 @@ mod tests {
             ("0..10", None, [Some("1"), Some(" 2.5 "), Some("4")], Some(2.5)),
             ("0..10", None, [Some("-1e300"), Some("inf"), Some("5")], Some(5.0)),
             ("0..10", None, [None, Some("blue"), Some("NaN")], None),
-            ("0..10", None, [Some("1"), Some("1"), Some("1/4")], None),
+            ("0..10", None, [Some("1"), Some("1"), Some("1/4")], Some(1.0)),
             ("0..10", Some("1"), [None, Some("blue"), Some("4")], Some(2.0)),
             ("-10..10", Some("-99"), [None, Some("-10"), Some("-10")], Some(-10.0)),
         ] {
@@ -310,7 +394,7 @@ mod tests {
         assert_eq!(error.to_string(), "default is blue, but it must be a number, because the mean is released");
         assert!(error.is_usage());
         let delta = Summary::MostFrequent { delta: "1e-8".parse().unwrap() };
-        let few = Parameters { blocks: 10, ..Parameters::new("1".parse().unwrap(), delta) };
+        let few = Parameters { split: Split::Blocks(10), ..Parameters::new("1".parse().unwrap(), delta) };
         assert!(Plan::new(few).unwrap_err().is_usage());
     }
 
@@ -338,8 +422,7 @@ mod tests {
         let threshold = |schedule: Schedule| {
             let summary = Summary::MostFrequent { delta: "1e-8".parse().unwrap() };
             let plan = Plan::new(Parameters { schedule, ..Parameters::new("1".parse().unwrap(), summary) }).unwrap();
-            let Mechanism::Mode(mode) = plan.mechanism() else { panic!("the most frequent answer was asked for") };
-            mode.test().threshold()
+            plan.test().unwrap().threshold()
         };
         let (second, jobs) = (Duration::from_secs(1), |jobs| NonZero::new(jobs).unwrap());
         assert_eq!(threshold(Schedule::unpadded(second)), threshold(Schedule::padded(jobs(1), second)));

@@ -13,10 +13,11 @@ use tempfile::TempDir;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::kept::Kept;
+use crate::kept::{Kept, Outcome};
 use crate::plan::{Mechanism, Plan, Unit};
 use crate::run::{self, Run};
 use crate::schedule::in_words;
+use crate::split::Split;
 use crate::statistic::Statistic;
 use crate::table::{Block, Table};
 use crate::trial::Trial;
@@ -90,29 +91,30 @@ impl<R: BufRead> Subsample<R> {
     /// The guarantee, the method and the duration in words, none of which depends on the rows.
     pub fn words(&self) -> Vec<Message> {
         let (plan, schedule) = (&self.plan, self.plan.schedule());
-        let (guarantee, unit, adjacency, blocks) = (plan.guarantee(), plan.unit(), plan.adjacency(), plan.blocks());
-        let how = match plan.mechanism() {
-            Mechanism::Mode(mode) => {
-                let threshold = mode.test().threshold();
-                format!("the most frequent answer is released if half its noisy lead is at least {threshold}")
-            }
-            Mechanism::Mean { bounds, mean, .. } => {
-                let unless = mean
-                    .tolerated()
-                    .map(|most| format!(", unless the noisy number of blocks without an answer exceeds {most}"));
-                format!(
-                    "the mean of the answers, within {bounds}, is released with noise{}",
-                    unless.unwrap_or_default()
-                )
-            }
+        let (guarantee, unit, adjacency, runs) = (plan.guarantee(), plan.unit(), plan.adjacency(), plan.runs());
+        let on = match *plan.split() {
+            Split::Blocks(number) => format!("{number} blocks"),
+            Split::Samples { number, size, rows } => format!("{number} samples of {size} of {rows} rows"),
+            Split::Whole { .. } => "the whole table".into(),
         };
-        let mut words = vec![message!("{guarantee}, unit {unit}, adjacency {adjacency}, {blocks} blocks; {how}")];
-        let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(blocks)), in_words(schedule.limit()));
+        let mut words = vec![message!("{guarantee}, unit {unit}, adjacency {adjacency}, {on}")];
+        let (released, without_answers) = (plan.released(), plan.without_answers());
+        words.push(message!("released: {released}; {without_answers}"));
+        if let Split::Whole { lipschitz } = plan.split() {
+            words.push(message!(
+                "your promise, which nothing checks: between neighbours the distance changes by at most {lipschitz}, and it is at most \
+                 {lipschitz} where their answers differ"
+            ));
+        }
+        let (jobs, length, limit) = (schedule.jobs(), in_words(schedule.length(runs)), in_words(schedule.limit()));
+        let plural = if runs == 1 { "" } else { "s" };
         if schedule.is_padded() {
-            words.push(message!("{blocks} runs, {jobs} at a time, each padded to {limit}: {length}"));
+            words.push(message!(
+                "{runs} run{plural}, {jobs} at a time, {limit} each, even if they end earlier: {length}"
+            ));
         } else {
-            words.push(message!("{blocks} runs, {jobs} at a time, at most {limit} each: {length} or less"));
-            words.push(message!("warning: ", ["unpadded"], ": the total time depends on the rows"));
+            words.push(message!("{runs} run{plural}, {jobs} at a time, at most {limit} each: {length} or less"));
+            words.push(message!("warning: ", ["unpadded"], ": the total time tells something about the rows"));
         }
         if jobs > 1 {
             words.push(message!(
@@ -150,7 +152,11 @@ impl<R: BufRead> Subsample<R> {
         Err(Error::NoTrialAnswer {
             program: self.runner.statistic.path().display().to_string(),
             file: trial.file().map(Path::to_path_buf),
-            numeric: matches!(self.plan.mechanism(), Mechanism::Mean { .. }),
+            printed: match self.plan.mechanism() {
+                Mechanism::Mean { .. } => "no number",
+                Mechanism::Stable(_) => "no distance and answer",
+                _ => "nothing",
+            },
             limit: self.runner.limit,
         })
     }
@@ -165,11 +171,10 @@ impl<R: BufRead> Subsample<R> {
     pub fn release(self, permit: &mut Permit, done: impl Fn() + Sync) -> Result<Kept> {
         let _quiet = Quiet::new();
         let Self { plan, table, unit, runner } = self;
-        plan.release(
-            permit,
-            |lot| table.deal(plan.blocks(), unit, lot),
-            |blocks| plan.schedule().run(&blocks, |block| runner.ask(block, Stdio::null()), done),
-        )
+        plan.release(permit, table, unit, |runs, part| {
+            let runs: Vec<usize> = (0..runs).collect();
+            plan.schedule().run(&runs, |&run| runner.ask(&part(run), Stdio::null()), &done)
+        })
     }
 
     /// [`Subsample::release`] for [`Ledger::release`](reticent::ledger::Ledger::release).
@@ -179,7 +184,7 @@ impl<R: BufRead> Subsample<R> {
     pub fn run(self, mut permit: Permit, done: impl Fn() + Sync) -> RunResult {
         match self.release(&mut permit, done) {
             Ok(kept) => RunResult::Released(kept.to_text()),
-            Err(_) => RunResult::Failed(Kept::Failed.to_text()),
+            Err(_) => RunResult::Failed(Kept::from(Outcome::Failed).to_text()),
         }
     }
 }
@@ -197,8 +202,7 @@ mod tests {
     fn subsample(script: &str, change: impl FnOnce(&mut Parameters)) -> Subsample<&'static [u8]> {
         let summary = Summary::MostFrequent { delta: "0.001".parse().unwrap() };
         let mut parameters = Parameters::new("20".parse().unwrap(), summary);
-        (parameters.blocks, parameters.schedule) = (6, Schedule::unpadded(Duration::from_secs(20)));
-        parameters.allow_large_epsilon = true;
+        (parameters.split, parameters.schedule) = (Split::Blocks(6), Schedule::unpadded(Duration::from_secs(20)));
         change(&mut parameters);
         let table = Table::new(PEOPLE.as_bytes(), "people.csv".into()).unwrap();
         Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()
@@ -214,7 +218,7 @@ mod tests {
         let mut limited = subsample("echo 1", |parameters| {
             parameters.default = Some(" blue ".into());
             parameters.schedule = Schedule::padded(NonZero::new(2).unwrap(), Duration::from_millis(200));
-            parameters.blocks = 20;
+            parameters.split = Split::Blocks(20);
         });
         limited.runner.environment.memory = Some(1 << 20);
         let words = "subsample of \"/data/people.csv\": echo 1; most frequent answer of 20 blocks, 2 at a time, \"blue\" where there is \
@@ -227,7 +231,7 @@ mod tests {
         let silent = subsample("exit 0", |_| ());
         assert!(silent.needs_trial() && silent.answer_without_rows().is_none());
         let error = silent.try_out(&Trial::Invented).unwrap_err();
-        assert!(matches!(&error, Error::NoTrialAnswer { file: None, numeric: false, .. }), "{error}");
+        assert!(matches!(&error, Error::NoTrialAnswer { file: None, printed: "nothing", .. }), "{error}");
         subsample("wc -l", |_| ()).try_out(&Trial::Invented).unwrap();
         assert!(!subsample("exit 0", |parameters| parameters.default = Some("0".into())).needs_trial());
         let wordy = subsample("echo blue", |parameters| {
@@ -243,6 +247,8 @@ mod tests {
             asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         };
         let kept = subsample("echo blue", |_| ()).release(&mut Permit::unaccounted().unwrap(), count);
-        assert_eq!((kept, asked.into_inner()), (Ok(Kept::Answer("blue".into())), 6));
+        let kept = kept.unwrap();
+        assert_eq!((kept.outcome, asked.into_inner()), (Outcome::Answer("blue".into()), 6));
+        assert_eq!(kept.unanswered.map(|unanswered| (unanswered.number, unanswered.of)), Some((0, 6)));
     }
 }

@@ -156,6 +156,20 @@ impl<R: BufRead> Table<R> {
         Ok(texts.into_iter().map(Block::from).collect())
     }
 
+    /// The header and every row, as CSV lines.
+    ///
+    /// # Errors
+    /// [`Error::Reading`] if the table cannot be read to its end.
+    pub(crate) fn lines(mut self) -> Result<(Vec<u8>, Vec<Box<[u8]>>)> {
+        let mut rows = Vec::new();
+        self.each_row(None, |_, cells| {
+            let mut line = Vec::new();
+            write_line(&mut line, cells.iter().copied());
+            rows.push(line.into_boxed_slice());
+        })?;
+        Ok((self.empty_block(), rows))
+    }
+
     /// Calls `act` for every row with its unit, if a column identifies it, and one cell per column.
     ///
     /// # Errors

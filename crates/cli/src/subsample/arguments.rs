@@ -34,8 +34,8 @@ pub struct Arguments {
     /// The statistic is a number: release the noisy mean of the blocks' answers, clamped to these bounds
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, help_heading = "Statistic")]
     pub numeric: Option<String>,
-    /// The value used for a block without an answer [default: none; refused if most blocks have no answer, or with
-    /// --numeric more than a tenth]
+    /// The value that counts for a block without an answer, such as --default 0 [default: none; such a block is left
+    /// out, and the outcome is a refusal if most are]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Statistic")]
     pub default: Option<String>,
     /// Made-up rows, as CSV with the table's columns, on which the program must give an answer before anything is
@@ -61,6 +61,20 @@ pub struct Arguments {
     /// Number of blocks that the units are split into; choose it without looking at the rows
     #[arg(long, value_name = "K", default_value_t = 200, help_heading = "Privacy")]
     pub blocks: u64,
+    /// Instead of blocks: this many samples of --sample-size rows, drawn with repetition from the --rows rows of the
+    /// table; with --adjacency replace
+    #[arg(long, value_name = "K", conflicts_with = "blocks", help_heading = "Privacy")]
+    pub samples: Option<u64>,
+    /// With --samples: rows in a sample
+    #[arg(long, value_name = "M", help_heading = "Privacy")]
+    pub sample_size: Option<u64>,
+    /// With --samples: rows in the table, which are public under --adjacency replace
+    #[arg(long, value_name = "N", help_heading = "Privacy")]
+    pub rows: Option<u64>,
+    /// Instead of blocks: one run on the whole table, which prints "DISTANCE ANSWER". You promise that the distance
+    /// changes by at most C between neighbours, and is at most C where their answers differ; nothing checks it
+    #[arg(long, value_name = "C", conflicts_with = "blocks", help_heading = "Privacy")]
+    pub distance: Option<u64>,
 
     /// Time limit of a run; a block whose run exceeds it has no answer
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration, help_heading = "Runs")]
@@ -100,8 +114,13 @@ const AFTER_HELP: &str = "How it works:
   The units are split at random into --blocks disjoint blocks, and the statistic is computed on each. One unit changes one answer \
 (two with --unit COLUMN --adjacency replace; --jobs times as many), whatever the statistic is, so the statistic itself need not be private. \
 The most frequent answer is released unchanged if no single unit could have made the difference; otherwise the outcome is a refusal. \
-With --numeric the noisy mean of the answers is released, unless too many blocks have none; the error bar covers the noise and \
-the missing answers. Blocks are small: the statistic must be useful on rows/K rows.
+With --numeric the noisy mean of the answers is released; its error bar is about that mean, not about the statistic of the whole \
+table. Blocks are small: a statistic is only as good as it is on rows/K rows.
+  The number of runs without an answer is released with noise beside every outcome. If it is more than half, the outcome is a \
+refusal, unless --default says what such a run counts as. With --default and without --numeric the number has a tenth of epsilon; \
+otherwise it costs nothing.
+  With --samples the statistic runs on samples that overlap; a row is in several, and the noise is made for that. With --distance it \
+runs once, on the whole table, and the answer is released if the distance it prints, with noise, is large enough.
 
 Runs:
   Each run is a process of its own. It reads its block as CSV, with a header, from standard input. Its answer is the first line \
@@ -133,6 +152,10 @@ Example:
   reticent subsample ages.csv --sql 'SELECT FLOOR(MEDIAN(age) / 10) * 10 FROM data' --epsilon 1 --delta 1e-8 --dry-run
   reticent subsample ages.csv --program /usr/bin/awk --epsilon 1 --numeric 0..100 --time-limit 200ms -- \\
       'NR > 1 {sum += $1} END {print sum / (NR - 1)}'
+  reticent subsample ages.csv --program /usr/bin/awk --epsilon 1 --numeric 0..100 --time-limit 200ms --default 0 -- \\
+      'NR > 60 {sum += $1} END {print sum / (NR - 60)}'
+  reticent subsample ages.csv --program /usr/bin/awk --epsilon 1 --delta 1e-8 --distance 1 -- \\
+      'NR > 1 {n[$1 > 40]++} END {d = n[1] - n[0]; print (d < 0 ? -d : d) (d < 0 ? \" young\" : \" old\")}'
 
 Exit codes: 0 released, 2 usage (nothing was charged), 3 refused (it was charged), 4 not enough budget left (nothing was \
 charged), 1 anything else (reading failed, the ledger failed).";

@@ -19,7 +19,7 @@ use reticent::message::Spelling;
 use reticent_ledger::accounting::Request;
 use reticent_subsample::block_sql::answer;
 use reticent_subsample::{
-    DryRun, Environment, Kept, Parameters, Plan, Schedule, Statistic, Subsample, Summary, Table, Trial, Worker,
+    DryRun, Environment, Kept, Parameters, Plan, Schedule, Split, Statistic, Subsample, Summary, Table, Trial, Worker,
 };
 
 pub use arguments::{Arguments, BlockArguments};
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let request = request(arguments, &subsample)?;
     subsample.words().iter().for_each(|line| say!("{}", line.spelled(Spelling::Flag)));
-    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().blocks(), "blocks"));
+    let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().runs(), "runs"));
     let kept = account.release(request, |permit| {
         let result = subsample.run(permit, || bar.inc(1));
         bar.finish_and_clear();
@@ -65,10 +65,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// How answers become a release.
 fn plan(arguments: &Arguments) -> Result<Plan> {
     let summary = Summary::asked(arguments.numeric.as_deref(), arguments.delta.as_deref())?;
+    let samples = [arguments.samples, arguments.sample_size, arguments.rows];
     Ok(Plan::new(Parameters {
         unit: arguments.unit.as_deref().unwrap_or("row").into(),
         adjacency: arguments.adjacency.parse()?,
-        blocks: arguments.blocks,
+        split: Split::asked(arguments.blocks, samples, arguments.distance)?,
         default: arguments.default.clone(),
         schedule: Schedule::asked(arguments.jobs, arguments.time_limit, !arguments.unpadded)?,
         allow_large_epsilon: arguments.allow_large_epsilon,

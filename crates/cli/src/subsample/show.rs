@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::privacy::Guarantee;
-use reticent_subsample::kept::rounded;
-use reticent_subsample::{DryRun, Error, Kept};
+use reticent_subsample::kept::{ABOUT, OTHER_ROWS, percent, rounded};
+use reticent_subsample::{DryRun, Error, Kept, Outcome};
 
 use crate::exit;
 use crate::output::{self, Format, number_table, text_table};
@@ -15,7 +15,7 @@ use crate::output::{self, Format, number_table, text_table};
 /// # Errors
 /// If the table could not be read, or standard output cannot be written.
 pub fn outcome(kept: &Kept, format: Format, guarantee: &Guarantee, is_mean: bool) -> Result<ExitCode> {
-    if *kept == Kept::Failed {
+    if kept.outcome == Outcome::Failed {
         return Err(Error::Reading.into());
     }
     output::print(&match format {
@@ -23,7 +23,7 @@ pub fn outcome(kept: &Kept, format: Format, guarantee: &Guarantee, is_mean: bool
         Format::Json => format!("{}\n", kept.to_json(guarantee)),
         Format::Csv => kept.to_csv(is_mean),
     })?;
-    Ok(if *kept == Kept::Refused { ExitCode::from(exit::REFUSED) } else { ExitCode::SUCCESS })
+    Ok(if kept.is_refused() { ExitCode::from(exit::REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// Prints what is known without spending anything.
@@ -41,13 +41,15 @@ pub fn dry_run(known: &DryRun<'_>, format: Format) -> Result<()> {
 }
 
 fn for_people(kept: &Kept) -> String {
-    match kept {
-        Kept::Answer(answer) => format!("{answer}\n"),
-        Kept::Mean { value, half_width, level } => {
-            let header = ["value".into(), format!("± ({} %)", (level * 1e6).round() / 1e4)];
+    let outcome = match &kept.outcome {
+        Outcome::Answer(answer) => format!("{answer}\n"),
+        Outcome::Mean { value, half_width, level } => {
+            let header = [ABOUT.into(), format!("± ({})", percent(*level))];
             let row = vec![rounded(*value, *half_width, f64::round), rounded(*half_width, *half_width, f64::ceil)];
             format!("{}\n", number_table(&header.each_ref().map(String::as_str), [row]))
         }
-        Kept::Refused | Kept::Failed => "refused\n".into(),
-    }
+        Outcome::OtherRows => format!("refused: {OTHER_ROWS}\n"),
+        Outcome::Refused | Outcome::Failed => "refused\n".into(),
+    };
+    outcome + &kept.unanswered.map(|unanswered| format!("{unanswered}\n")).unwrap_or_default()
 }

@@ -106,10 +106,11 @@ const SUBSAMPLE: Guide = Guide {
     page: "subsample.md",
     replaced: &[
         ("people.csv --unit user", "people.csv --unpadded --unit user"),
+        ("people.csv --unit row", "people.csv --unpadded --unit row"),
         ("--time-limit 200ms", "--time-limit 20s"),
     ],
     codes: &[("\nrefused\n", 3)],
-    optional: &["200 runs", "--unpadded", " time ", " isolation ", "runs: "],
+    optional: &["at a time", "gave no answer", "--unpadded", " time ", " isolation ", "runs: "],
     ..NOTHING
 };
 

@@ -9,7 +9,7 @@ mod statistic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Six blocks; half a lead of 2 is needed, of 3 possible, and the noise is 0: the chance of anything else is about e^−40.
+/// Six blocks; a lead of 3 is needed, of 6 possible, and the noise is 0: the chance of a refusal is about e^−40.
 const ALMOST_EXACT: &str = "--epsilon 20 --allow-large-epsilon --delta 1e-3 --blocks 6";
 
 /// The timeout of a run.
@@ -60,13 +60,19 @@ fn most_say(folder: &Path, more: &str, script: &str) -> Option<String> {
 fn answered(output: &Output) -> Option<String> {
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     match output.status.code() {
-        Some(0) => Some(printed.strip_suffix('\n').expect("a line").into()),
+        Some(0) => Some(before_the_number(&printed).strip_suffix('\n').expect("a line").into()),
         Some(3) => {
-            assert_eq!(printed, "refused\n");
+            assert_eq!(before_the_number(&printed), "refused\n");
             None
         }
         other => panic!("{other:?}: {said}"),
     }
+}
+
+/// What is printed before the noisy number of runs without an answer.
+fn before_the_number(printed: &str) -> &str {
+    let number = printed.lines().next_back().filter(|line| line.ends_with(" runs gave no answer (95 %)"));
+    number.map_or(printed, |line| &printed[..printed.len() - line.len() - 1])
 }
 
 fn text(bytes: &[u8]) -> String {

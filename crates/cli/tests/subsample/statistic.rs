@@ -8,8 +8,11 @@ fn what_most_blocks_say_is_released_unchanged() {
     assert_eq!(most_say(&folder, "", "echo ' blue, or green '").as_deref(), Some("blue, or green"));
     let json = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --format json"), "echo blue");
     let release: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    assert_eq!(release, serde_json::json!({"value": "blue", "guarantee": {"approx": ["20", "0.001"]}}));
-    assert_eq!(most_say(&folder, "--format csv", "echo 'a,b'").as_deref(), Some("refused,value\nfalse,\"a,b\""));
+    let unanswered = serde_json::json!({"number": 0, "of": 6, "half_width": 0.0, "level": 0.95});
+    let guarantee = serde_json::json!({"approx": ["20", "0.001"]});
+    assert_eq!(release, serde_json::json!({"value": "blue", "unanswered": unanswered, "guarantee": guarantee}));
+    let csv = most_say(&folder, "--format csv", "echo 'a,b'");
+    assert_eq!(csv.as_deref(), Some("refused,value,unanswered,unanswered_half_width\nfalse,\"a,b\",0,0"));
 }
 
 /// Rows with their header, correctly quoted, and all of them: what awk sees in the blocks adds up.
@@ -52,7 +55,7 @@ fn answers_that_differ_are_refused() {
     let json = ask_script(&folder, &format!("{ALMOST_EXACT} {UNHURRIED} --format json"), "cksum");
     assert_eq!(json.status.code(), Some(3));
     let release: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    assert_eq!(release["refused"], true);
+    assert_eq!((&release["refused"], &release["unanswered"]["number"]), (&true.into(), &0.into()));
 }
 
 #[test]
@@ -107,19 +110,27 @@ fn means_of_numbers_come_with_their_half_width() {
         &format!("--epsilon 900 --allow-large-epsilon --blocks 6 {UNHURRIED} --numeric 0..100"),
         script,
     );
-    assert!(text(&table.stdout).contains("± (95 %)"), "{}", text(&table.stdout));
+    let table = text(&table.stdout);
+    assert!(table.contains("mean of the blocks' answers   ± (95 %)"), "{table}");
+    assert!(table.ends_with("\n0 ± 0 of 6 runs gave no answer (95 %)\n"), "{table}");
 }
 
-/// A mean is refused if most blocks have no answer, and charged, since the rows decide it.
+/// A mean is refused if most blocks have no answer, and charged, since the rows decide it; unless there is a default,
+/// which then is the mean. Either way it is said that no block has an answer.
 #[test]
 fn a_mean_of_hardly_any_answers_is_refused() {
     let folder = directory("silent");
     for script in ["exit 1", "sleep 1000", "echo blue"] {
         let with_rows = format!("if grep -q north; then {script}; else echo 7; fi");
         let options = "--epsilon 900 --allow-large-epsilon --blocks 6 --time-limit 500ms --numeric 0..1000";
-        assert_eq!(answered(&ask_script(&folder, options, &with_rows)), None, "{script}");
-        let with_default = ask_script(&folder, &format!("{options} --default 0 --format csv"), &with_rows);
-        assert_eq!(with_default.status.code(), Some(0), "{script}: {}", text(&with_default.stderr));
+        let refused = ask_script(&folder, options, &with_rows);
+        assert_eq!((answered(&refused), refused.status.code()), (None, Some(3)), "{script}");
+        assert_eq!(text(&refused.stdout), "refused\n6 ± 0 of 6 runs gave no answer (95 %)\n", "{script}");
+        assert!(text(&refused.stderr).contains("charged to"), "{script}");
+        let with_default = ask_script(&folder, &format!("{options} --default 7 --format json"), &with_rows);
+        let release: serde_json::Value = serde_json::from_slice(&with_default.stdout).expect("JSON");
+        assert!(release["value"].as_f64().is_some_and(|mean| (mean - 7.0).abs() < 2.0), "{script}: {release}");
+        assert_eq!(release["unanswered"]["number"], 6, "{script}");
     }
 }
 
@@ -217,12 +228,13 @@ fn a_dry_run_spends_nothing() {
     let output = ask_script(&folder, "--epsilon 1 --delta 1e-8 --dry-run --format json --default none", &script);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let dry: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&dry["blocks"], &dry["threshold"], &dry["without_rows"]), (&200.into(), &20.into(), &"seen".into()));
+    assert_eq!((&dry["blocks"], &dry["threshold"], &dry["without_rows"]), (&200.into(), &42.into(), &"seen".into()));
     assert_eq!(dry["seconds"], 210.0);
-    // 180 of 200 agree, 20 on another: half the lead is 80, 61 above the last that is refused without noise.
+    // 180 of 200 agree, 20 on another: the lead is 160, 119 above the last that is refused without noise, of scale 2/0.9.
     let nine_tenths = dry["refusals"][1]["refused"].as_f64().expect("a number");
-    let p = (-1f64).exp();
-    assert!((nine_tenths / (p.powi(61) / (1.0 + p)) - 1.0).abs() < 1e-9, "{dry}");
+    let p = (-0.45f64).exp();
+    assert!((nine_tenths / (p.powi(119) / (1.0 + p)) - 1.0).abs() < 1e-9, "{dry}");
+    assert_eq!(dry["unanswered_half_width"], 30.0);
     assert!(!folder.join("own").exists(), "nothing was charged");
     assert_eq!(std::fs::read_to_string(&log).expect("asked once"), "user,region,age\n");
     assert!(text(&output.stderr).contains("trouble"));
@@ -257,6 +269,13 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         (format!("{table} {good} --blocks 0"), "number of blocks is 0"),
         (format!("{table} --program /bin/true --epsilon 1 --numeric 0..1 --blocks 10"), "instead of at least 25"),
         (format!("{table} {good} --adjacency add"), "--adjacency is add"),
+        (format!("{table} {good} --samples 60"), "samples need --samples, --sample-size and --rows"),
+        (format!("{table} {good} --samples 60 --blocks 6"), "cannot be used with"),
+        (format!("{table} {good} --samples 60 --sample-size 5 --rows 600"), "--adjacency replace"),
+        (format!("{table} {good} --samples 60 --sample-size 5 --rows 600 --distance 1"), "--distance is for one run"),
+        (format!("{table} {good} --distance 0"), "at least 1"),
+        (format!("{table} {good} --distance 1 --default x"), "--default is for disjoint blocks"),
+        (format!("{table} --program /bin/true --epsilon 1 --numeric 0..1 --distance 1"), "nor with --distance"),
         (
             format!("{table} --program /bin/true --epsilon 11 --delta 1e-8"),
             "--epsilon is 11, but it must be at most 10",
@@ -282,6 +301,52 @@ fn bad_arguments_are_told_before_anything_is_charged() {
         assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(said), "{arguments}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty() && !folder.join("own").exists(), "{arguments}");
+    }
+}
+
+/// 60 samples of 5 of 600 rows; a row is in at most 4 of them, and a lead of 11 is needed.
+#[test]
+fn samples_may_overlap() {
+    let folder = directory("samples");
+    let log = folder.join("log");
+    let ask = |rows: u64, script: &str| {
+        let options = format!(
+            "--epsilon 20 --allow-large-epsilon --delta 1e-3 {UNHURRIED} --adjacency replace --samples 60 --sample-size 5 --rows {rows}"
+        );
+        ask_script(&folder, &options, script)
+    };
+    assert_eq!(answered(&ask(600, "wc -l | tr -d ' '")).as_deref(), Some("6"));
+    // Every sample has the header and rows of the table; with repetition, some row is in several.
+    let script = format!("sort | tee -a {} | grep -c -v '^u[0-9]*,[a-z]*,[0-9]*$'", log.display());
+    assert_eq!(answered(&ask(600, &script)).as_deref(), Some("1"));
+    let seen = std::fs::read_to_string(&log).expect("written");
+    // Not the header, nor the trial's rows.
+    let rows: Vec<&str> = seen.lines().filter(|line| line.starts_with('u') && *line != "user,region,age").collect();
+    let different: std::collections::BTreeSet<&&str> = rows.iter().collect();
+    assert!(rows.len() == 300 && (150..300).contains(&different.len()), "{} of {}", different.len(), rows.len());
+    let other = ask(601, "echo 1");
+    assert_eq!(other.status.code(), Some(3), "{}", text(&other.stderr));
+    assert_eq!(text(&other.stdout), "refused: the table does not have the stated number of rows\n");
+}
+
+/// At ε = 20 and δ = 0.001, τ is 2: the answer at distance 1 must be refused.
+#[test]
+fn a_distance_of_ones_own_decides() {
+    let folder = directory("distance");
+    let ask = |script: &str| {
+        let options = format!("--epsilon 20 --allow-large-epsilon --delta 1e-3 {UNHURRIED} --distance 1");
+        ask_script(&folder, &options, script)
+    };
+    let whole = ask("echo \"$(wc -l) rows, or lines\"");
+    assert_eq!(answered(&whole).as_deref(), Some("rows, or lines"));
+    assert!(text(&whole.stderr).contains("your promise, which nothing checks"), "{}", text(&whole.stderr));
+    assert!(!text(&whole.stdout).contains("gave no answer"), "one run is not counted");
+    assert_eq!(answered(&ask("echo 1 close")), None);
+    assert_eq!(answered(&ask("grep -q north && exit 1; echo 57 blue")), None);
+    for script in ["echo blue", "echo 57", "echo -3 blue", "echo 57.5 blue"] {
+        let output = ask(script);
+        assert_eq!(output.status.code(), Some(2), "{script}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("no distance and answer"), "{script}: {}", text(&output.stderr));
     }
 }
 

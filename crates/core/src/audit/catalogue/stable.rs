@@ -9,9 +9,8 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::stable::{Proposal, StableMedian, StableMode, StableRelease};
-use crate::mechanism::subsample::{Blocks, ResampledMode, SubsampleMean, SubsampleMode, Unit};
+use crate::mechanism::subsample::{Blocks, Counted, ResampledMode, Samples, SubsampleMean, SubsampleMode, Unit};
 use crate::privacy::Adjacency;
-use crate::release::Outcome;
 
 pub(super) const SUBJECTS: &[Subject] = &[
     Subject {
@@ -40,13 +39,13 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "subsample",
-        summary: "the most frequent answer of 64 blocks or a refusal; one row of a close vote added",
+        summary: "the most frequent answer of 64 blocks or a refusal, and how many have none; one row added that gives a block one",
         is_exact: false,
         audit: subsample,
     },
     Subject {
         name: "subsample-mean",
-        summary: "the mean answer of 16 blocks or more, clamped to 0..10; one row added that tips a block from 0 to 10",
+        summary: "the mean answer of 16 blocks or more, clamped to 0..10, and how many have none; one row added that gives a block one",
         is_exact: false,
         audit: subsample_mean,
     },
@@ -142,24 +141,27 @@ fn pair(inputs: String, first: &Law, second: &Law) -> Pair {
 }
 
 fn subsample(audit: &Audit<'_>) -> Result<Report> {
-    let blocks = Blocks::new(64, Unit::Row)?;
+    const BLOCKS: usize = 64;
+    let blocks = Blocks::new(BLOCKS as u64, Unit::Row)?;
     let mechanism = SubsampleMode::new(blocks, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
-    // About 40 blocks say 1, the others nothing; one more row changes one of them.
-    let rows = [1u8; 64];
+    // Two blocks have no answer, and the lead is near the threshold, where one row shows most.
+    let others = (BLOCKS - 2).saturating_sub(mechanism.test().threshold() as usize) / 2;
     audit.empirically(audit.approx(), |input, permit| {
-        let extra = (input == Input::Second).then_some(1u8);
-        let outcome =
-            mechanism.release(rows.iter().copied().chain(extra), |block| u8::from(!block.is_empty()), permit)?;
-        Ok(shown(outcome))
+        let mut round = mechanism.begin(permit)?;
+        let given = (input == Input::Second).then(|| round.block(None));
+        let answer = |block: usize| match block {
+            0 => given.map(|_| 1),
+            1 => None,
+            other => Some(u8::from(other >= 2 + others)),
+        };
+        Ok(shown(round.decide((0..BLOCKS).map(answer))?, 1))
     })
 }
 
-/// An answer, or −1 for a refusal.
-fn shown(outcome: Outcome<u8>) -> i64 {
-    match outcome {
-        Outcome::Released(release) => i64::from(release.into_value()),
-        Outcome::Refused(_) => -1,
-    }
+/// An answer, or −1 for a refusal; and whether more than `most` blocks are counted without one.
+fn shown(counted: Counted<u8>, most: u64) -> i64 {
+    let more = i64::from(counted.unanswered().number() > most);
+    10 * counted.released().map_or(-1, |release| i64::from(release.into_value())) + more
 }
 
 fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
@@ -172,25 +174,33 @@ fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
     let blocks = mechanism.blocks().number() as usize;
     audit.empirically(audit.pure(), |input, permit| {
         let mut round = mechanism.begin(permit)?;
-        // One row gives its block an answer; as many others as are tolerated have none, where the refusal shows most.
+        // One row gives the first block an answer; the others balance, so that no mean is cut off at a bound.
         let given = (input == Input::Second).then(|| round.block(None));
-        let silent = mechanism.tolerated().unwrap_or_default() as usize;
-        let answer = |block: usize| if given == Some(block) { Some(10) } else { (block >= silent).then_some(0) };
-        let outcome = round.decide((0..blocks).map(answer))?;
-        // The sum over the blocks is a number of half steps.
-        Ok(outcome.released().map_or(i64::MIN, |release| (2.0 * blocks as f64 * release.into_value()).round() as i64))
+        let answer = |block: usize| {
+            let balanced = if block % 2 == 0 { 10 } else { 0 };
+            if block == 0 { given.map(|_| 10) } else { Some(if block + 1 == blocks { 5 } else { balanced }) }
+        };
+        let counted = round.decide((0..blocks).map(answer))?;
+        let silent = counted.unanswered().number();
+        // The noisy sum, in half steps away from the middle: 0 or 10 without noise.
+        let sum = |mean: f64| 2.0 * (blocks as f64 - silent as f64) * (mean - 5.0);
+        let sum = counted.released().map(|release| sum(release.into_value()).round());
+        // The loss is largest where both are beyond their exact values, and the same wherever that is so.
+        let side = sum.map_or(9, |sum| if sum <= 0.0 { 0 } else { 1 + i64::from(sum >= 10.0) });
+        Ok(10 * side + i64::from(silent > 0))
     })
 }
 
 fn resampled(audit: &Audit<'_>) -> Result<Report> {
     const ROWS: usize = 2000;
-    let mechanism = ResampledMode::new(ROWS as u64, 800, 1, &audit.request.epsilon, &audit.request.delta)?;
+    let samples = Samples::new(ROWS as u64, 800, 1)?;
+    let mechanism = ResampledMode::new(samples, &audit.request.epsilon, &audit.request.delta)?;
     // A vote of 60 to 40: near the threshold, where one row shows most.
     let first: Vec<u8> = (0..ROWS).map(|row| u8::from(row % 5 < 3)).collect();
     let mut second = first.clone();
     second[0] = 0;
     audit.empirically(audit.approx(), |input, permit| {
         let rows = if input == Input::First { &first } else { &second };
-        Ok(shown(mechanism.release(rows, |sample| sample[0], permit)?))
+        Ok(shown(mechanism.release(rows, |sample| sample[0], permit)?, 0))
     })
 }

@@ -7,6 +7,8 @@
 //! | [`mean`] | [`SubsampleMean`]: the noisy mean of the blocks' clamped answers, or a refusal |
 //! | [`round`] | [`Round`]: either of them step by step, for blocks whose queries run elsewhere |
 //! | [`resample`] | [`ResampledMode`]: the answer that most samples with replacement give, or a refusal |
+//! | [`unanswered`] | [`Unanswered`]: how many blocks gave no answer, released with each outcome |
+//! | `vote` | the most frequent of many answers |
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,12 +19,15 @@ pub mod resample;
 pub mod round;
 #[cfg(test)]
 mod tests;
+pub mod unanswered;
+mod vote;
 
 pub use blocks::{BlockKey, Blocks, Unit};
 pub use mean::SubsampleMean;
 pub use mode::SubsampleMode;
-pub use resample::ResampledMode;
+pub use resample::{ResampledMode, SampleRound, Samples};
 pub use round::Round;
+pub use unanswered::{Counted, Unanswered};
 
 /// A query's answer on some rows; `None` if it panics.
 ///

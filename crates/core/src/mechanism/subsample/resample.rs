@@ -1,18 +1,80 @@
 //! The answer that most samples give, each drawn with replacement from all rows.
 
+use std::fmt;
+
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
-use super::answer;
-use super::mode::{TOO_FEW, propose};
+use super::round::check;
+use super::vote::{TOO_FEW, Vote};
+use super::{Counted, answer};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::mechanism::stable::StableRelease;
 use crate::noise::bits::always;
 use crate::noise::uniform::below;
-use crate::permit::Permit;
+use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Delta, Epsilon, Guarantee};
-use crate::release::Outcome;
+use crate::release::ErrorBar;
+
+/// k samples of m rows each, drawn with replacement from a table of n rows. All three numbers are public.
+///
+/// # Example
+/// ```
+/// use reticent::mechanism::subsample::Samples;
+///
+/// let samples = Samples::new(10_000, 2_000, 20)?;
+/// assert_eq!((samples.rows(), samples.number(), samples.size()), (10_000, 2_000, 20));
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Samples {
+    rows: u64,
+    number: u64,
+    size: u64,
+    together: u64,
+}
+
+impl Samples {
+    /// `number` = k samples of `size` = m rows from tables of `rows` = n rows.
+    ///
+    /// # Errors
+    /// If one of them is 0.
+    pub fn new(rows: u64, number: u64, size: u64) -> Result<Self> {
+        for (parameter, value) in [("number of rows", rows), ("number of samples", number), ("sample size", size)] {
+            if value == 0 {
+                return Err(Error::parameter(parameter, value, "at least 1"));
+            }
+        }
+        Ok(Self { rows, number, size, together: 1 })
+    }
+
+    /// The same samples, run this many at a time, as for [`Blocks::asked_together`](super::Blocks::asked_together).
+    ///
+    /// # Errors
+    /// If it is 0 or above 2^24.
+    pub fn asked_together(self, together: u64) -> Result<Self> {
+        if together == 0 || together > 1 << 24 {
+            return Err(Error::parameter("number of samples at a time", together, "from 1 to 2^24"));
+        }
+        Ok(Self { together, ..self })
+    }
+
+    /// n: the number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// k: the number of samples.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// m: the number of rows in a sample.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
 
 /// Subsample and aggregate by resampling: runs any query on k independent samples of m rows each, drawn with
 /// replacement from all n rows, and releases the answer that most of them give, or refuses.
@@ -23,13 +85,14 @@ use crate::release::Outcome;
 /// for its test.
 ///
 /// # Privacy
-/// (ε, δ) under [`Adjacency::Replace`](crate::privacy::Adjacency::Replace), n being public; the unit is a row.
+/// (ε, δ) under [`Adjacency::Replace`](crate::privacy::Adjacency::Replace), n being public; the unit is a row. It
+/// covers the answer and the noisy number of samples without one, together.
 ///
 /// A sample contains a given row with probability π = 1 − (1 − 1/n)^m, independently of the other samples, so that B ~
 /// Bin(k, π) of them do. The choice of rows does not depend on their content; for a given choice with B ≤ L, replacing
-/// the row replaces at most L of the k answers, and the test of [`StableRelease`] with C = L on Δ = ⌈gap/2⌉ gives (ε,
-/// δ₁) with δ₁ = P(L + K ≥ τ), K of scale L/ε (the argument is that of `SubsampleMode` with j = L). Choices with B > L
-/// have probability δ₂ = P(B > L). Summing over the choices, P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ₁ + δ₂.
+/// the row changes at most L of the k answers (L times the number of samples that are
+/// [run together](Samples::asked_together)), and the argument of `SubsampleMode` with j = L gives (ε, δ₁) with δ₁ =
+/// P(2L + K ≥ τ), K of scale 2L/ε. Choices with B > L have probability δ₂ = P(B > L). Summing over the choices, P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) + δ₁ + δ₂.
 ///
 /// *The split of δ.* L is the smallest number with δ₂ ≤ δ/2, at least 1; the rest, δ − δ₂ ≥ δ/2, sets τ. (τ grows with
 /// L·ln(1/δ₁): it pays to keep L small, and half of δ for δ₁ costs at most (L/ε)·ln 2.) Both are rational upper bounds.
@@ -37,8 +100,9 @@ use crate::release::Outcome;
 /// The requirements on the query, and the treatment of panics, are those of `SubsampleMode`.
 ///
 /// # Accuracy
-/// A released answer is exactly what most samples say. It is refused with probability
-/// [`StableRelease::refusal_probability`] of Δ ≤ ⌈k/2⌉.
+/// A released answer is exactly what most of the samples that have an answer say. It is refused with probability
+/// [`ResampledMode::refusal_probability`] of its lead, which is at most k. The number of samples without an answer is
+/// within ± 6·L/ε in 95 % of all cases.
 ///
 /// # Algorithm
 /// \[NRS07; DR14\], with the gap instead of the mode's frequency and all
@@ -47,16 +111,17 @@ use crate::release::Outcome;
 ///
 /// # Errors
 /// If n, k or m is 0, if π ≥ 1/2, if a row would be in more than 16,384 samples on average, if there are so few samples that
-/// even unanimous answers would be refused more often than not, if L/ε lies outside 0.001 to 2^50, if δ is below e^−4000,
+/// even unanimous answers would be refused more often than not, if 2L/ε lies outside 0.001 to 2^50, if δ is below e^−4000,
 /// or (when releasing) if there are not n rows or the permit does not cover (ε, δ).
 ///
 /// # Example
 /// ```
 /// use reticent::Permit;
-/// use reticent::mechanism::subsample::ResampledMode;
+/// use reticent::mechanism::subsample::{ResampledMode, Samples};
 ///
 /// // Is the average above 10? Asked of 2,000 samples of 20 of 10,000 rows.
-/// let mechanism = ResampledMode::new(10_000, 2_000, 20, &"1".parse()?, &"1e-6".parse()?)?;
+/// let samples = Samples::new(10_000, 2_000, 20)?;
+/// let mechanism = ResampledMode::new(samples, &"1".parse()?, &"1e-6".parse()?)?;
 /// let rows: Vec<u32> = (0..10_000).map(|row| 5 + row % 20).collect();
 /// let above = |sample: &[u32]| sample.iter().sum::<u32>() > 10 * sample.len() as u32;
 /// let outcome = mechanism.release(&rows, above, &mut Permit::unaccounted()?)?;
@@ -65,11 +130,10 @@ use crate::release::Outcome;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ResampledMode {
-    rows: u64,
-    samples: u64,
-    size: u64,
+    samples: Samples,
+    overlap: u64,
     overlap_failure: Rational,
-    test: StableRelease,
+    vote: Vote,
 }
 
 /// The largest average number of samples that contain a given row.
@@ -78,40 +142,61 @@ const MOST_OVERLAP: u64 = 1 << 14;
 const BITS: usize = 256;
 
 impl ResampledMode {
-    /// `samples` = k samples of `size` = m rows from tables of `rows` = n rows.
+    /// Over these samples.
     ///
     /// # Errors
     /// As listed for the type.
-    pub fn new(rows: u64, samples: u64, size: u64, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
-        for (parameter, value) in [("number of rows", rows), ("number of samples", samples), ("sample size", size)] {
-            if value == 0 {
-                return Err(Error::parameter(parameter, value, "at least 1"));
-            }
-        }
+    pub fn new(samples: Samples, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let half = delta.value() / &Rational::from(2);
-        let (overlap, overlap_failure) = overlap(rows, samples, size, &half)?;
+        let (overlap, overlap_failure) = overlap(samples.rows, samples.number, samples.size, &half)?;
         let left = Delta::new(delta.value() - &overlap_failure)?;
-        let guarantee = Guarantee::Approx(epsilon.clone(), delta.clone());
-        let test = StableRelease::new(overlap, epsilon, &left)?.promising(guarantee);
-        if test.threshold() > samples.div_ceil(2) {
-            return Err(Error::parameter("number of samples", samples, TOO_FEW));
-        }
-        Ok(Self { rows, samples, size, overlap_failure, test })
+        let parts = ("number of samples", samples.number);
+        let touched = overlap.saturating_mul(samples.together);
+        let vote = Vote::new(parts, touched, false, (epsilon, delta), &left)?;
+        Ok(Self { samples, overlap, overlap_failure, vote })
     }
 
     /// The guarantee of an outcome, which is also its cost.
     pub fn guarantee(&self) -> &Guarantee {
-        self.test.guarantee()
+        self.vote.test().guarantee()
     }
 
-    /// The test that the most frequent answer must pass; its Lipschitz constant is L.
+    /// The samples.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// The test that the lead of the most frequent answer must pass.
     pub fn test(&self) -> &StableRelease {
-        &self.test
+        self.vote.test()
+    }
+
+    /// The probability of a refusal at this lead, at most, if every sample has an answer.
+    pub fn refusal_probability(&self, lead: u64) -> f64 {
+        self.vote.refusal_probability(lead)
+    }
+
+    /// The error bar of the number of samples without an answer.
+    pub fn unanswered_error(&self) -> ErrorBar {
+        self.vote.count_error()
+    }
+
+    /// L: one row is in at most so many samples.
+    pub fn overlap(&self) -> u64 {
+        self.overlap
     }
 
     /// δ₂: an upper bound on the probability that one row is in more than L samples.
     pub fn overlap_failure(&self) -> &Rational {
         &self.overlap_failure
+    }
+
+    /// Pays for a round of samples and starts it, for queries that run elsewhere.
+    ///
+    /// # Errors
+    /// If the permit does not cover (ε, δ).
+    pub fn begin<'permit>(&'permit self, permit: &'permit mut Permit) -> Result<SampleRound<'permit>> {
+        Ok(SampleRound { mechanism: self, draw: permit.spend(self.guarantee())? })
     }
 
     /// Runs `query` on every sample. (Large rows can be sampled as references: `T` may be `&Row`.)
@@ -123,20 +208,51 @@ impl ResampledMode {
         rows: &[T],
         query: impl Fn(&[T]) -> A,
         permit: &mut Permit,
-    ) -> Result<Outcome<A>> {
-        if rows.len() as u64 != self.rows {
+    ) -> Result<Counted<A>> {
+        if rows.len() as u64 != self.samples.rows {
             return Err(Error::parameter("number of rows", rows.len(), "the number the mechanism was made for"));
         }
-        let mut draw = permit.spend(self.guarantee())?;
-        let mut sample = Vec::with_capacity(self.size as usize);
-        let answers: Vec<Option<A>> = (0..self.samples)
+        let mut round = self.begin(permit)?;
+        let answers: Vec<Option<A>> = (0..self.samples.number)
             .map(|_| {
-                sample.clear();
-                sample.extend((0..self.size).map(|_| rows[always(below(self.rows, &mut draw)) as usize].clone()));
+                let sample: Vec<T> = round.sample().into_iter().map(|row| rows[row as usize].clone()).collect();
                 answer(&query, &sample)
             })
             .collect();
-        Ok(self.test.decide(propose(answers.into_iter()), &mut draw))
+        round.decide(answers.into_iter())
+    }
+}
+
+/// [`ResampledMode`] step by step, as [`Round`](super::Round) is for blocks.
+///
+/// # Privacy
+/// That of the mechanism, paid for when the round begins, provided that each answer is computed from the rows of its
+/// own sample alone.
+pub struct SampleRound<'permit> {
+    mechanism: &'permit ResampledMode,
+    draw: PermittedDraw<'permit>,
+}
+
+impl fmt::Debug for SampleRound<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SampleRound").field("mechanism", self.mechanism).finish_non_exhaustive()
+    }
+}
+
+impl SampleRound<'_> {
+    /// The rows of the next sample, by their positions from 0 to n − 1.
+    pub fn sample(&mut self) -> Vec<u64> {
+        let Samples { size, rows, .. } = self.mechanism.samples;
+        (0..size).map(|_| always(below(rows, &mut self.draw))).collect()
+    }
+
+    /// Releases the most frequent answer, or refuses.
+    ///
+    /// # Errors
+    /// If the number of answers is not the number of samples.
+    pub fn decide<A: Ord>(mut self, answers: impl ExactSizeIterator<Item = Option<A>>) -> Result<Counted<A>> {
+        check(answers.len(), self.mechanism.samples.number)?;
+        Ok(self.mechanism.vote.decide(answers, None, &mut self.draw))
     }
 }
 
@@ -191,7 +307,7 @@ mod tests {
     use crate::noise::Entropy;
 
     fn resampled(n: u64, k: u64, m: u64, epsilon: &str, delta: &str) -> Result<ResampledMode> {
-        ResampledMode::new(n, k, m, &epsilon.parse().unwrap(), &delta.parse().unwrap())
+        ResampledMode::new(Samples::new(n, k, m)?, &epsilon.parse().unwrap(), &delta.parse().unwrap())
     }
 
     /// P(Bin(k, π) > L) in fractions.
@@ -241,7 +357,8 @@ mod tests {
     fn the_size_of_the_notes_can_be_had() {
         // k = ε·(n/m)³ with n/m = 100.
         let mechanism = resampled(100_000, 1_000_000, 1000, "1", "1e-8").unwrap();
-        let overlap = mechanism.test().lipschitz();
+        let overlap = mechanism.overlap();
+        assert_eq!(mechanism.test().lipschitz(), 2 * overlap);
         assert!((10_500..10_600).contains(&overlap), "{overlap}: the mean, 9952, and nearly six standard deviations");
         assert!(mechanism.overlap_failure() <= &"5e-9".parse().unwrap());
     }
@@ -274,7 +391,7 @@ mod tests {
                 let weight = (log_choose + count as f64 * share.ln() + (k - count) as f64 * (1.0 - share).ln()).exp();
                 log_choose += ((k - count) as f64 / (count + 1) as f64).ln();
                 let gap = count.abs_diff(k - count);
-                let refused = mechanism.test().refusal_probability(gap.div_ceil(2));
+                let refused = mechanism.test().refusal_probability(gap);
                 outcome[usize::from(2 * count < k)] += weight * (1.0 - refused);
                 outcome[2] += weight * refused;
             }

@@ -3,11 +3,9 @@
 use std::fmt;
 
 use super::blocks::Lots;
-use super::mode::propose;
-use super::{SubsampleMean, SubsampleMode};
+use super::{Counted, SubsampleMean, SubsampleMode};
 use crate::error::{Error, Result};
 use crate::permit::{Permit, PermittedDraw};
-use crate::release::Outcome;
 
 /// [`SubsampleMode`] or [`SubsampleMean`] in three steps, for blocks that are too large to be held in memory or are
 /// queried by several processes at once: assigning each row to a block, running the queries, and the release.
@@ -75,9 +73,26 @@ impl Round<'_, SubsampleMode> {
     ///
     /// # Errors
     /// If the number of answers is not the number of blocks.
-    pub fn decide<A: Ord>(mut self, answers: impl ExactSizeIterator<Item = Option<A>>) -> Result<Outcome<A>> {
+    pub fn decide<A: Ord>(mut self, answers: impl ExactSizeIterator<Item = Option<A>>) -> Result<Counted<A>> {
         check(answers.len(), self.mechanism.blocks().number())?;
-        Ok(self.mechanism.test().decide(propose(answers), &mut self.draw))
+        Ok(self.mechanism.vote().decide(answers, None, &mut self.draw))
+    }
+
+    /// [`Round::decide`], where `default` counts for blocks without an answer.
+    ///
+    /// # Errors
+    /// If the number of answers is not the number of blocks, or the mechanism was not made
+    /// [with a default](SubsampleMode::with_default): the number of blocks without an answer would not be paid for.
+    pub fn decide_or<A: Ord>(
+        mut self,
+        answers: impl ExactSizeIterator<Item = Option<A>>,
+        default: A,
+    ) -> Result<Counted<A>> {
+        check(answers.len(), self.mechanism.blocks().number())?;
+        if !self.mechanism.vote().takes_default() {
+            return Err(Error::parameter("default", "given", "one that the mechanism was made with"));
+        }
+        Ok(self.mechanism.vote().decide(answers, Some(default), &mut self.draw))
     }
 }
 
@@ -94,20 +109,20 @@ impl SubsampleMean {
 }
 
 impl Round<'_, SubsampleMean> {
-    /// Releases the noisy mean of the answers; or refuses, if too many blocks have none.
+    /// Releases the noisy mean of the answers; or refuses, if most blocks have none.
     ///
     /// # Errors
     /// If the number of answers is not the number of blocks.
-    pub fn decide(mut self, answers: impl ExactSizeIterator<Item = Option<i64>>) -> Result<Outcome<f64>> {
+    pub fn decide(mut self, answers: impl ExactSizeIterator<Item = Option<i64>>) -> Result<Counted<f64>> {
         check(answers.len(), self.mechanism.blocks().number())?;
         Ok(self.mechanism.aggregate(answers, &mut self.draw))
     }
 }
 
-/// One answer per block: with more or fewer, one unit would have more influence than the noise covers.
-fn check(answers: usize, blocks: u64) -> Result<()> {
+/// One answer per block or sample: with more or fewer, one unit would have more influence than the noise covers.
+pub(super) fn check(answers: usize, blocks: u64) -> Result<()> {
     if answers as u64 != blocks {
-        return Err(Error::parameter("number of answers", answers, "the number of blocks"));
+        return Err(Error::parameter("number of answers", answers, "the number of blocks or samples"));
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ fn stable_queries_are_answered_and_others_refused() {
     for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
         for unit in [Unit::Row, Unit::Id] {
             let mechanism = mechanism(unit, adjacency);
-            assert_eq!(mechanism.test().lipschitz(), mechanism.blocks().touched(adjacency));
+            assert_eq!(mechanism.test().lipschitz(), 2 * mechanism.blocks().touched(adjacency));
             let mut ask = |query: fn(&[u64]) -> u64| {
                 let outcome = match unit {
                     Unit::Row => mechanism.release(0..5000, query, &mut permit),
