@@ -47,8 +47,8 @@ pub struct Arguments {
     /// Rows that one unit contributes to each group at most, chosen at random. Needed with --unit COLUMN
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
-    /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for a tenth of
-    /// the budget, and refuses if there are too few rows
+    /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for two
+    /// fifths of the budget, and refuses if there are too few rows
     #[arg(long = "bounds", value_name = "COLUMN=LO..HI", help_heading = "Privacy")]
     pub bounds: Vec<String>,
     /// Public group keys: COLUMN=FILE (a CSV with that column, or one key per line) or COLUMN=a,b,c. The answer has exactly these

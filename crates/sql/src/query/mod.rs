@@ -3,9 +3,11 @@
 //! | module | holds |
 //! |---|---|
 //! | `checks` | what a query must satisfy beyond being private |
+//! | `noise_only` | columns whose error bars leave out the bias of clamping |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
 
 mod checks;
+mod noise_only;
 mod share;
 
 use std::borrow::Cow;
@@ -295,7 +297,7 @@ impl Query {
         let is_exact =
             |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
         let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
-        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, &derived, summary))
+        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, self.noise_only(), released, &derived, summary))
     }
 
     /// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None`
