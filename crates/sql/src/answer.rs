@@ -18,6 +18,10 @@ pub struct Answer {
     /// Which columns have an error bar; decided by the query alone. Empty in answers of earlier versions.
     #[serde(default)]
     pub bars: Vec<bool>,
+    /// Which error bars cover noise only because values were clamped to bounds that were found; decided by the query
+    /// alone. Empty in answers of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise_only: Vec<bool>,
     /// The rows.
     pub rows: Vec<Vec<Entry>>,
     /// Whether everything was refused.
@@ -35,6 +39,14 @@ pub enum Entry {
     Plain(Json),
     /// An aggregate with its error bar.
     Released {
+        /// The value.
+        value: Json,
+        /// The half-width of the 95 % interval of the noise; infinite (null in JSON) if nothing is known of the value.
+        #[serde(with = "unbounded")]
+        half_width: f64,
+    },
+    /// The same, where the error bar leaves out by how much clamping to bounds that were found moved the value.
+    NoiseOnly {
         /// The value.
         value: Json,
         /// The half-width of the 95 % interval of the noise; infinite (null in JSON) if nothing is known of the value.
@@ -104,6 +116,15 @@ pub struct FoundBounds {
     /// The bounds, as in `16..128`; `None` if there were too few rows, in which case everything that needs them is
     /// refused.
     pub bounds: Option<String>,
+    /// At most this many rows lie below the bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_below: Option<u64>,
+    /// At most this many rows lie above the bounds; both hold at once with probability 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_above: Option<u64>,
+    /// The number of rows for which bounds are found with probability 95 %; independent of the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enough: Option<u64>,
 }
 
 /// The budget spent on one part of an answer.
@@ -152,6 +173,7 @@ impl Answer {
         computed: &Computed,
         columns: &[(String, Origin)],
         has_bar: impl Fn(usize) -> bool,
+        noise_only: Vec<bool>,
         released: &Released,
         derived: &[Option<Vec<Option<Interval>>>],
         summary: Summary,
@@ -166,7 +188,8 @@ impl Answer {
                     Entry::computed(&value, within)
                 }
             };
-            columns.iter().enumerate().map(entry).collect()
+            let marked = |(entry, noise_only): (Entry, &bool)| if *noise_only { entry.of_noise_only() } else { entry };
+            columns.iter().enumerate().map(entry).zip(&noise_only).map(marked).collect()
         };
         let rows = (0..computed.data.rows()).map(row).collect();
         // Whatever is computed from refusals, or omitted because of them, is no answer either.
@@ -175,7 +198,8 @@ impl Answer {
         let is_asked = |origin: &Origin| matches!(origin, Origin::Asked(asked) if has_bar(*asked));
         let bars = columns.iter().zip(derived).map(|((_, origin), derived)| is_asked(origin) || derived.is_some());
         let bars = bars.collect();
-        Self { columns: columns.iter().map(|(name, _)| name.clone()).collect(), bars, rows, refused, summary }
+        let columns = columns.iter().map(|(name, _)| name.clone()).collect();
+        Self { columns, bars, noise_only, rows, refused, summary }
     }
 
     /// One object per row with its columns in order, then the summary: one line each.
@@ -222,12 +246,23 @@ impl Entry {
         }
     }
 
+    /// The same entry, where its error bar covers noise only.
+    fn of_noise_only(self) -> Self {
+        match self {
+            Self::Released { value, half_width } => Self::NoiseOnly { value, half_width },
+            other => other,
+        }
+    }
+
     /// The entry as JSON, the value before its error bar.
     pub fn to_json(&self) -> String {
         match self {
             Self::Plain(value) => value.to_string(),
             Self::Released { value, half_width } => {
                 format!("{{\"value\":{value},\"half_width\":{}}}", number(*half_width))
+            }
+            Self::NoiseOnly { value, half_width } => {
+                format!("{{\"value\":{value},\"half_width\":{},\"noise_only\":true}}", number(*half_width))
             }
             Self::Ranked { value, half_width_in_ranks } => {
                 format!("{{\"value\":{value},\"half_width_in_ranks\":{}}}", number(*half_width_in_ranks))

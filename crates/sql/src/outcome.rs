@@ -108,10 +108,17 @@ mod tests {
             max_rows: Some(1),
             limits: Vec::new(),
             split: Vec::new(),
-            bounds: vec![FoundBounds { column: "age".into(), bounds: None }],
+            bounds: vec![FoundBounds {
+                column: "age".into(),
+                bounds: None,
+                most_below: None,
+                most_above: None,
+                enough: Some(40),
+            }],
             half_widths: String::new(),
         };
-        let answer = Answer { columns: vec!["n".into()], bars: vec![true], rows: Vec::new(), refused: false, summary };
+        let (columns, bars, noise_only) = (vec!["n".into()], vec![true], vec![false]);
+        let answer = Answer { columns, bars, noise_only, rows: Vec::new(), refused: false, summary };
         let old = serde_json::to_string(&answer).unwrap();
         let kept = QueryOutcome::Answer(Box::new(answer));
         assert_eq!(QueryOutcome::from_text(&old).as_ref(), Some(&kept));

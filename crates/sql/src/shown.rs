@@ -7,28 +7,35 @@ use serde_json::Value as Json;
 
 use crate::answer::{Answer, ChosenLimit, Entry, FoundBounds, Share, number};
 
+/// What is added to an error bar that leaves out the bias of clamping to bounds that were found.
+const NOISE_ONLY: &str = " (noise only)";
+
 impl Answer {
     /// The answer as CSV. Every aggregate has a column for its half-width, too.
     pub fn to_csv(&self) -> String {
         // An aggregate has a column for its half-width, whatever its values. Answers of earlier versions do not say which
         // has one.
         let has_width = |column: usize| {
-            let has_one = |row: &Vec<Entry>| matches!(row[column], Entry::Released { .. } | Entry::Ranked { .. });
+            let has_one = |row: &Vec<Entry>| {
+                matches!(row[column], Entry::Released { .. } | Entry::NoiseOnly { .. } | Entry::Ranked { .. })
+            };
             self.bars.get(column).copied().unwrap_or_else(|| self.rows.iter().any(has_one))
         };
         let wide: Vec<bool> = (0..self.columns.len()).map(has_width).collect();
-        let header = self
-            .columns
-            .iter()
-            .zip(&wide)
-            .flat_map(|(name, wide)| std::iter::once(name.clone()).chain(wide.then(|| format!("{name} ±"))));
+        let header = self.columns.iter().enumerate().flat_map(|(column, name)| {
+            let noise_only = self.noise_only.get(column).is_some_and(|noise_only| *noise_only);
+            let width = format!("{name} ±{}", if noise_only { NOISE_ONLY } else { "" });
+            std::iter::once(name.clone()).chain(wide[column].then_some(width))
+        });
         let mut text = csv_line(&header.collect::<Vec<_>>()) + "\n";
         for row in &self.rows {
             let fields = row.iter().zip(&wide).flat_map(|(entry, wide)| {
                 let (value, width) = match entry {
                     Entry::Plain(value) | Entry::Stable(value) => (plain(value), String::new()),
-                    Entry::Released { value, half_width } if half_width.is_infinite() => (plain(value), "inf".into()),
-                    Entry::Released { value, half_width } => (plain(value), plain(&number(*half_width))),
+                    Entry::Released { value, half_width } | Entry::NoiseOnly { value, half_width } => {
+                        let infinite = half_width.is_infinite();
+                        (plain(value), if infinite { "inf".into() } else { plain(&number(*half_width)) })
+                    }
                     Entry::Ranked { value, half_width_in_ranks } => {
                         (plain(value), plain(&number(*half_width_in_ranks)))
                     }
@@ -51,6 +58,9 @@ impl Entry {
             Self::Released { value, half_width } if half_width.is_infinite() => format!("{} ± ∞", people(value, None)),
             Self::Released { value, half_width } => {
                 format!("{} ± {}", people(value, Some(*half_width)), rounded(*half_width, Some(*half_width)))
+            }
+            Self::NoiseOnly { value, half_width } => {
+                Self::Released { value: value.clone(), half_width: *half_width }.to_text() + NOISE_ONLY
             }
             Self::Ranked { value, half_width_in_ranks } => {
                 format!("{} ± {:.0} ranks", people(value, None), half_width_in_ranks.ceil())
@@ -87,14 +97,26 @@ impl std::fmt::Display for ChosenLimit {
 impl FoundBounds {
     /// The result of the search, in words.
     pub fn message(&self) -> Message {
-        let Self { column, bounds } = self;
+        let Self { column, bounds, most_below, most_above, enough } = self;
+        let rows = |number: u64| format!("{number} row{}", if number == 1 { "" } else { "s" });
+        let clamped = match (most_below, most_above) {
+            (Some(below), Some(above)) => {
+                format!("; at most {} below and {} above were clamped to them (95 %)", rows(*below), rows(*above))
+            }
+            _ => "; values outside them were clamped".into(),
+        };
+        let enough = enough.map_or_else(String::new, |enough| {
+            format!(
+                ". This budget needs about {enough} rows with values above 0, or as many below; twice the budget needs half of them"
+            )
+        });
         match bounds {
-            Some(bounds) => message!("bounds of {column}, found privately: {bounds}; values outside them were clamped"),
+            Some(bounds) => message!("bounds of {column}, found privately: {bounds}{clamped}"),
             None => message!(
-                "no bounds of {column} were found: too few rows for this budget, so aggregates that need them are refused (and charged); \
-                 give them with ",
+                "no bounds of {column} were found: too few rows for this budget, so aggregates that need them are refused (and \
+                 charged){enough}. Spend more, or give bounds with ",
                 ["bounds"],
-                " {column}=LO..HI, or spend more"
+                " {column}=LO..HI"
             ),
         }
     }

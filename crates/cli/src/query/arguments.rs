@@ -49,8 +49,8 @@ pub struct Arguments {
     /// the more there are; how much a unit weighs at most is chosen privately for a tenth of the budget [default: auto]
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
-    /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for a tenth of
-    /// the budget, and refuses if there are too few rows
+    /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for two
+    /// fifths of the budget, and refuses if there are too few rows
     #[arg(long = "bounds", value_name = "COLUMN=LO..HI", help_heading = "Privacy")]
     pub bounds: Vec<String>,
     /// Public group keys: COLUMN=FILE (a CSV with that column, or one key per line) or COLUMN=a,b,c. The answer has exactly these

@@ -94,7 +94,8 @@ fn the_start_can_be_pasted() {
 }
 
 /// So few work in Direction that noise decides whether it is shown.
-const TABLES: Guide = Guide { page: "tables.md", optional: &["Direction"], ..NOTHING };
+/// Bounds are not found once in a while, which is a refusal.
+const TABLES: Guide = Guide { page: "tables.md", optional: &["Direction"], without: &["salary=auto"], ..NOTHING };
 
 #[test]
 fn private_tables_can_be_pasted() {

@@ -48,7 +48,9 @@ fn a_header_does_not_depend_on_what_is_refused_or_withheld() {
         text(&output.stdout).lines().next().expect("a header").to_owned()
     };
     let refused = header("SELECT AVG(salary) AS mean FROM staff", "--epsilon 0.5 --bounds salary=auto");
-    assert_eq!(refused, "mean,mean ±");
+    assert_eq!(refused, "mean,mean ± (noise only)");
+    let released = header("SELECT AVG(salary) AS mean FROM staff", "--epsilon 50 --bounds salary=auto");
+    assert_eq!(released, refused);
     let withheld = header("SELECT salary, COUNT(*) AS n FROM staff GROUP BY salary", "--epsilon 0.5 --delta 1e-9");
     assert_eq!(withheld, "salary,n,n ±");
     let exact = header("SELECT STABLE_MEDIAN(salary) AS m FROM staff", "--epsilon 1 --delta 1e-9 --bounds salary=0..9");
@@ -225,13 +227,15 @@ fn bounds_can_be_found_privately() {
     let (rows, summary) = desk.json(sql, arguments);
     assert!((rows[0]["mean"]["value"].as_f64().expect("a number") - 44.5).abs() < 1.0, "{}", rows[0]);
     let costs: Vec<&Value> = summary["split"].as_array().expect("a list").iter().map(|one| &one["cost"]).collect();
-    assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 810".into(), &"ε = 90".into()], &"ε = 900".into()));
+    assert_eq!((costs, &summary["guarantee"]), (vec![&"ε = 540".into(), &"ε = 360".into()], &"ε = 900".into()));
     assert_eq!(summary["split"][1]["what"], "bounds of age");
-    // They are printed with the answer, in each format.
-    assert_eq!(summary["bounds"], json!([{ "column": "age", "bounds": "16..128" }]));
+    assert_eq!(rows[0]["mean"]["noise_only"], true);
+    // They are printed with the answer, in each format, and at this budget it is known that nothing was clamped.
+    let found = json!([{ "column": "age", "bounds": "0..80", "most_below": 0, "most_above": 0 }]);
+    assert_eq!(summary["bounds"], found);
     for format in ["table", "csv"] {
         let said = text(&desk.ask(sql, &format!("{arguments} --format {format}")).stderr);
-        assert!(said.contains("bounds of age, found privately: 16..128"), "{format}: {said}");
+        assert!(said.contains("bounds of age, found privately: 0..80; at most 0 rows below"), "{format}: {said}");
     }
 }
 
@@ -258,7 +262,7 @@ fn bounds_that_are_not_found_are_refused_and_charged() {
     let (rows, summary) = desk.json("SELECT COUNT(salary) AS n, SUM(salary) AS total FROM staff", arguments);
     assert_eq!(rows[0]["total"], json!({ "refused": true }));
     assert!((rows[0]["n"]["value"].as_f64().expect("a number") - 40.0).abs() < 200.0, "{}", rows[0]);
-    assert_eq!(summary["bounds"], json!([{ "column": "salary", "bounds": null }]));
+    assert_eq!(summary["bounds"], json!([{ "column": "salary", "bounds": null, "enough": 200 }]));
     assert!(summary["split"][0].get("half_width").is_none(), "{summary}");
 }
 
@@ -275,7 +279,7 @@ fn a_dry_run_says_how_json_is_read() {
     assert!(!said("t.json").contains("Each line"), "{}", said("t.json"));
 }
 
-/// Without bounds there is no noise scale yet: none is shown for a made-up range.
+/// Without bounds there is no half-width yet, only how it grows with them.
 #[test]
 fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {
     let desk = Desk::with_visits("auto-dry");
@@ -286,4 +290,5 @@ fn a_dry_run_tells_no_error_of_what_has_no_bounds_yet() {
     let split = shown["dry_run"]["split"].as_array().expect("a list");
     assert_eq!(split.iter().filter(known).map(|share| &share["what"]).collect::<Vec<_>>(), ["rows"]);
     assert!(split.iter().all(|share| !share["noise"].as_str().expect("text").contains("by at most 2")), "{split:?}");
+    assert!(split[1]["noise"].as_str().expect("text").contains(" × (HI − LO)"), "{split:?}");
 }

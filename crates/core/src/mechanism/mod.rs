@@ -55,7 +55,7 @@ pub use laplace::Laplace;
 pub use moments::{BoundedMean, BoundedVariance};
 pub use per_group::PerGroup;
 pub use quantile::{Quantile, Quantiles, Ranked};
-pub use range::ApproxBounds;
+pub use range::{ApproxBounds, ClampingBounds};
 pub use selection::Selection;
 pub use threshold::Threshold;
 pub use top::{Moves, Top};

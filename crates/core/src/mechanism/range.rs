@@ -1,83 +1,94 @@
 //! Bounds found from the data.
 
+pub(crate) mod end;
+pub(crate) mod ladder;
+#[cfg(test)]
+mod tests;
+
 use super::add_noise;
-use super::threshold::some_of;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::noise::DiscreteLaplace;
-use crate::numeric::search::smallest;
+use crate::noise::{DiscreteLaplace, Law};
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
-use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release};
+use crate::release::{ErrorBar, LEVEL, Outcome, Refusal, Release, joint_level};
 use crate::statistic::{Bounds, Contribution};
+use end::EndChoice;
+pub use ladder::{BINS, bin};
+use ladder::{PER_POWER, PLACES, edge, sides};
 
-/// The smallest magnitude that is distinguished from 0: 2^−32.
-const SMALLEST: i32 = -32;
-/// Magnitudes from 2^63 on are not distinguished.
-const LARGEST: i32 = 63;
-/// Powers of two on either side of 0.
-const POWERS: usize = (LARGEST - SMALLEST + 1) as usize;
+/// At least ln(100·768): the probability that some of 768 places wins without support is at most 1 %.
+const FALSE_ALARM: &str = "11.25";
+/// At least ln 200: a side with 2t rows is missed with probability at most 0.5 %.
+const MISS: &str = "5.3";
+/// At least ln 20: the same for 5 %.
+const MISS_1_IN_20: &str = "3";
+/// The share of ε with which places are chosen; the remaining ¼ is for the rows beyond them.
+const CHOICE: (i64, u64) = (3, 4);
 
-/// One bin for 0, and one for each power of two on either side.
-pub const BINS: usize = 2 * POWERS + 1;
-/// The index of the bin for 0.
-const ZERO: usize = POWERS;
-
-/// The probability that some bin without rows is mistaken for one that has rows: 1/`ONE_IN`.
-const ONE_IN: u64 = 1000;
-
-/// The bin of a value, counted from the most negative; `None` for NaN.
-///
-/// The middle bin holds what is nearer to 0 than 2^−32. Every other holds the numbers ±x with 2^k ≤ x < 2^(k+1), for
-/// one k from −32 to 63 and one sign; anything farther out (±∞ too) is in the outermost ones.
-///
-/// ```
-/// use reticent::mechanism::range::{BINS, bin};
-///
-/// assert_eq!(bin(0.0), bin(1e-12));
-/// assert_eq!(bin(4.0), bin(7.9));
-/// assert!(bin(-1.0) < bin(0.0) && bin(0.0) < bin(1.0) && bin(1.0) < bin(2.0));
-/// assert_eq!((bin(f64::NEG_INFINITY), bin(f64::INFINITY), bin(f64::NAN)), (Some(0), Some(BINS - 1), None));
-/// ```
-#[inline]
-pub fn bin(value: f64) -> Option<usize> {
-    if value.is_nan() {
-        return None;
-    }
-    // The exponent field: floor(log₂|value|) for normal numbers, −1023 for 0 and subnormal numbers, 1024 for
-    // infinities.
-    let power = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-    if power < SMALLEST {
-        return Some(ZERO);
-    }
-    let distance = (power.min(LARGEST) - SMALLEST) as usize + 1;
-    Some(if value < 0.0 { ZERO - distance } else { ZERO + distance })
+/// Bounds, and how much they clamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClampingBounds {
+    /// The bounds; 0 is one of them or lies between them.
+    pub bounds: Bounds,
+    /// At most this many rows lie below them.
+    pub most_below: u64,
+    /// At most this many rows lie above them; both hold at once with probability at least 95 %.
+    pub most_above: u64,
 }
 
-/// Finds bounds for a column from the column itself: the range of powers of two that contains enough rows to be
-/// detected. If there are too few rows anywhere, it refuses.
+/// Finds clamping bounds for a column from the column itself, such that few rows lie outside. If too few rows show
+/// where they should be, it refuses.
+///
+/// The bounds contain 0: they are found from the magnitudes of the values. Where values lie far from 0 and close to each
+/// other, as years do, bounds of your own are better.
 ///
 /// # Privacy
-/// ε-differential privacy. The rows are counted in [`BINS`] bins that are fixed beforehand ([`bin`]), a histogram whose
-/// L1 sensitivity is [`Contribution::of_histogram`]; every count gets discrete Laplace noise for it; everything else is
-/// post-processing, the refusal too. One histogram over all groups has no more sensitivity than one per group.
+/// ε-differential privacy. The rows are counted in [`BINS`] bins that are fixed beforehand ([`bin`]); a unit changes
+/// S = [`Contribution::of_histogram`] of them. ¾·ε pays for choosing a place on either side of 0, of the 384 on each
+/// that begin at 1, 1¼, 1½ and 1¾ times a power of two, or none: a row is on one side only, so the two choices cost
+/// this together (see below). ¼·ε pays for six counts of rows, in ranges that do not overlap and that the choices
+/// determine: an L1 sensitivity of S, discrete Laplace noise of scale b = 4S/ε. All else is post-processing, the refusal
+/// too.
+///
+/// One side's places have scores. Let place i have nᵢ rows from 0 up to it, Nᵢ from it on, and Bᵢ beyond it:
+///
+/// > qᵢ = 19·min(nᵢ, Nᵢ, t) − max(0, Bᵢ − t).
+///
+/// The score of *none* is a constant. The best is selected by report noisy max ([`Top`](super::Top)). One more row moves
+/// each score by at least −1 and at most 19, as it adds 1 to some of n, N and B. So the moves of two scores differ by at
+/// most 20·r if r rows on this side change, and exponential noise of rate γ = ¾ε/20S changes probabilities by a factor
+/// of at most e^(¾ε·r/S): Top's proof needs nothing else, as only differences of scores matter. The rows of both sides
+/// add up to S.
 ///
 /// # Accuracy
-/// A bin counts as filled if its noisy count reaches τ, the smallest whole number for which *no* empty bin is mistaken
-/// for a filled one with probability at least 99.9 %:
-///
-/// > 1 − (1 − P(K ≥ τ))^193 ≤ 0.001,
-///
-/// with the exact tail of the noise. The error bar counts rows: a bin with more rows than its half-width is found with
-/// probability at least 95 %. Values in bins with fewer rows may be outside the bounds, and are clamped to them.
+/// - *Nothing learned, nothing claimed.* Without rows at or beyond a place, or without any at or before it, its score is
+///   at most 0; none has 11.25/γ. All 768 places together win against that with probability at most 768·e^−11.25 < 1 %,
+///   whatever the table.
+/// - *Enough rows.* t is such that 19t exceeds the score of none by 5.3/γ. With m ≥ 2t rows on a side, the place of the
+///   t-th row from the outside has the score 19t, and none wins with probability at most e^−5.3 < 0.5 %. With fewer, the
+///   place of the median has a score of at least 19·m/2. The error bar counts rows: a side with more than its
+///   half-width, about 40·S/ε, is found with probability at least 95 %.
+/// - *Tails.* About t = 23·S/ε rows lie beyond the place that is chosen. The noisy counts tell whether that is so; if
+///   they do, the bounds go two powers of two farther than where the place ends, or three if there are rows beyond even
+///   the first: a tail that has been seen goes on. If fewer than b rows are counted, the place ends the range. Without a
+///   tail, noise alone counts b rows in three of eight runs.
+/// - *Clamped rows.* The noisy counts bound the rows beyond the bounds, with the exact tail of the noise. By how much
+///   clamping moved a mean is unknown, since nothing bounds the values out there.
 ///
 /// # Algorithm
-/// The smallest range whose ends are 0 or ± powers of two and that covers every filled bin: for 2^k..2^(k+1) both, the
-/// bin of 0 as 0. If only the bin of 0 is filled, the bounds are −1..1. If no bin is, nothing is known of the column,
-/// and the mechanism refuses: any made-up range might clamp values to where none of them is.
+/// 1. On either side, select a place or none.
+/// 2. Count the rows up to twice as far as it ends, up to four times, and beyond that; if none was selected, all rows on
+///    this side. Add noise.
+/// 3. Refuse if none was selected on both sides, or if it was on one on which 4b rows or more are counted: where they end
+///    is not known. (Without rows there, this has probability ½·e^−4 < 1 %.)
+/// 4. Otherwise each end is 0 or ±1, 4 or 8 times where its place ends, as above.
+///
+/// A histogram with a threshold for each bin needs several times as many rows, because it must see the outermost bin,
+/// which has few, on its own; n, N and B count rows of many bins together.
 ///
 /// # Errors
-/// If the noise's scale Δ/ε lies outside 0.001 to 2^50, or (when releasing) if there are not [`BINS`] counts or the
+/// If the noise's scale 4S/ε lies outside 0.001 to 2^50, or (when releasing) if there are not [`BINS`] counts or the
 /// permit does not cover ε.
 ///
 /// # Example
@@ -90,17 +101,26 @@ pub fn bin(value: f64) -> Option<usize> {
 /// let one_row = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1))?;
 /// let mechanism = ApproxBounds::new(&one_row, &"0.5".parse()?)?;
 /// let salaries = (0..10_000).map(|i| Some(20_000.0 + 9.0 * f64::from(i)));
-/// let bounds = mechanism.release(ApproxBounds::count(salaries), &mut Permit::unaccounted()?)?;
-/// let bounds = bounds.released().expect("10,000 rows are seen").into_value();
-/// println!("{bounds}"); // 16384..131072, but for one time in a thousand
-/// assert!(*bounds.lower() <= "20000".parse()? && *bounds.upper() >= "110000".parse()?);
+/// let counts = ApproxBounds::count(salaries);
+/// // One time in fifty it refuses.
+/// if let Some(found) = mechanism.release(&counts, &mut Permit::unaccounted()?)?.released() {
+///     let found = found.into_value();
+///     println!("{}, at most {} rows above", found.bounds, found.most_above); // 0..114688, most often
+///     assert!(*found.bounds.lower() <= "20000".parse()? && *found.bounds.upper() >= "98304".parse()?);
+/// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct ApproxBounds {
     guarantee: Guarantee,
-    noise: DiscreteLaplace,
-    threshold: i64,
+    choice: EndChoice,
+    noise: Law,
+    /// b, rounded up: this many rows beyond a place are a tail.
+    tail: i64,
+    /// 4b, rounded up: this many rows on a side without a place are too many.
+    many: i64,
+    /// What a noisy count, and a sum of three, may be too low by.
+    low: [i64; 2],
     error: ErrorBar,
 }
 
@@ -110,17 +130,21 @@ impl ApproxBounds {
     /// # Errors
     /// If the noise would be out of range.
     pub fn new(contribution: &Contribution, epsilon: &Epsilon) -> Result<Self> {
-        let sensitivity = Rational::from(contribution.of_histogram()?.l1()?);
-        let noise = DiscreteLaplace::new(&(&sensitivity / epsilon.value()))?;
-        let allowed = Rational::ONE / Rational::from(ONE_IN);
-        let threshold = smallest(|t| some_of(&noise.upper_tail(t), BINS as u64) <= allowed);
-        // n ≥ τ rows are found unless −K ≥ n − τ + 1, and K is symmetric.
-        let missed = Rational::ONE - Rational::try_from(LEVEL)?;
-        let more = smallest(|t| noise.upper_tail(t) <= missed) - 1;
-        let error = ErrorBar::new((threshold + more - 1) as f64, LEVEL)?;
-        // At most 2^50·ln(193,000) < 2^54.
-        let threshold = i64::try_from(threshold).expect("thresholds stay below 2^54");
-        Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), noise, threshold, error })
+        let changed = contribution.of_histogram()?.l1()?;
+        let share = epsilon.value() * &Rational::new(CHOICE.0, CHOICE.1)?;
+        let rest = epsilon.value() - &share;
+        let noise = DiscreteLaplace::new(&(&Rational::from(changed) / &rest))?;
+        let choice = EndChoice::calibrated(changed, &Epsilon::new(share)?, &FALSE_ALARM.parse()?, &MISS.parse()?)?;
+        // A scale is at most 2^50.
+        let scales = |number: u64| i64::try_from(&(noise.scale() * &Rational::from(number)).ceil()).unwrap_or(i64::MAX);
+        let (tail, many) = (scales(1), scales(4));
+        let error = ErrorBar::new((choice.enough(&MISS_1_IN_20.parse()?) - 1) as f64, LEVEL)?;
+        let noise = Law::Laplace(noise);
+        // Whichever of the two sums is used, on either side: four one-sided bounds, each at 1 − 5 %/4.
+        let level = joint_level(&Rational::try_from(LEVEL)?, 2);
+        let low = |counts: u64| Ok(i64::try_from(noise.half_width_of_sum(counts, &level)?).unwrap_or(i64::MAX));
+        let low = [low(1)?, low(3)?];
+        Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), choice, noise, tail, many, low, error })
     }
 
     /// The guarantee of a release, and its cost.
@@ -128,14 +152,9 @@ impl ApproxBounds {
         &self.guarantee
     }
 
-    /// The noise that is added to every bin's count.
-    pub fn noise(&self) -> &DiscreteLaplace {
-        &self.noise
-    }
-
-    /// τ: the smallest noisy count of a bin that counts as filled.
-    pub fn threshold(&self) -> u64 {
-        self.threshold.unsigned_abs()
+    /// The fewest rows, with values of one sign other than 0, for which bounds are found with probability at least 95 %.
+    pub fn enough(&self) -> u64 {
+        self.error.half_width() as u64 + 1
     }
 
     /// The rows per bin. Exact, and **not private**: for [`ApproxBounds::release`].
@@ -151,131 +170,69 @@ impl ApproxBounds {
     ///
     /// # Errors
     /// If there are not [`BINS`] counts, or the permit does not cover ε.
-    pub fn release(&self, mut counts: Vec<i64>, permit: &mut Permit) -> Result<Outcome<Bounds>> {
+    pub fn release(&self, counts: &[i64], permit: &mut Permit) -> Result<Outcome<ClampingBounds>> {
         if counts.len() != BINS {
-            return Err(Error::parameter("number of bins", counts.len(), "193, one for each place that bin() gives"));
+            return Err(Error::parameter("number of bins", counts.len(), "769, one for each place that bin() gives"));
         }
         let mut draw = permit.spend(&self.guarantee)?;
-        add_noise(&mut counts, |block| self.noise.fill(&mut draw, block));
+        let sides = sides(counts);
+        let chosen = sides.each_ref().map(|side| self.choice.choose(side, &mut draw));
+        let mut ends = Vec::new();
+        for (side, place) in sides.iter().zip(chosen) {
+            let mut beyond = tail(side, place);
+            add_noise(&mut beyond, |block| self.noise.fill(&mut draw, block));
+            ends.push(self.end(place, beyond));
+        }
         let (guarantee, accounting) = (self.guarantee.clone(), draw.accounting().clone());
-        Ok(match covering(counts.iter().map(|&noisy| noisy >= self.threshold))? {
-            Some(bounds) => Outcome::Released(Release::new(bounds, self.error, guarantee, accounting)),
-            None => Outcome::Refused(Refusal::new(guarantee, accounting)),
-        })
-    }
-}
-
-/// The smallest range that covers all filled bins; `None` if no bin is filled.
-fn covering(filled: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator + Clone) -> Result<Option<Bounds>> {
-    let (Some(first), Some(last)) = (filled.clone().position(|filled| filled), filled.rev().position(|filled| filled))
-    else {
-        return Ok(None);
-    };
-    let (lower, upper) = (edges(first).0, edges(BINS - 1 - last).1);
-    // The bin of 0 alone has no width.
-    let bounds = if lower < upper { Bounds::new(lower, upper) } else { Bounds::new(Rational::from(-1), Rational::ONE) };
-    bounds.map(Some)
-}
-
-/// Both ends of a bin.
-fn edges(place: usize) -> (Rational, Rational) {
-    let power = |distance: usize| -> Rational {
-        let exponent = SMALLEST + distance as i32 - 1;
-        // A power of two from 2^−32 to 2^64 is a float.
-        Rational::from_f64_bits(libm::ldexp(1.0, exponent)).expect("a power of two is finite")
-    };
-    let minus = |value: Rational| Rational::ZERO - value;
-    match place {
-        ZERO => (Rational::ZERO, Rational::ZERO),
-        place if place > ZERO => (power(place - ZERO), power(place - ZERO + 1)),
-        place => (minus(power(ZERO - place + 1)), minus(power(ZERO - place))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::noise::Entropy;
-    use crate::privacy::Adjacency;
-    use crate::statistic::Rows;
-
-    fn mechanism(groups: u64, rows: u64, epsilon: &str, adjacency: Adjacency) -> ApproxBounds {
-        let unit = Contribution::in_groups(adjacency, groups, Rows::AtMost(rows)).unwrap();
-        ApproxBounds::new(&unit, &epsilon.parse().unwrap()).unwrap()
-    }
-
-    #[test]
-    fn every_value_lies_between_the_edges_of_its_bin() {
-        let positive = (0..4000).map(|i| libm::ldexp(1.0 + f64::from(i % 64) / 64.0, i / 64 - 31));
-        for value in positive.chain([1.0, 2.0, 4096.0, 1e19, f64::from_bits(1.0f64.to_bits() - 1)]) {
-            for value in [value, -value] {
-                let (lower, upper) = edges(bin(value).unwrap());
-                let exact = Rational::from_f64_bits(value).unwrap();
-                let inside =
-                    if value > 0.0 { lower <= exact && exact < upper } else { lower < exact && exact <= upper };
-                assert!(inside || value.abs() >= libm::ldexp(1.0, 64), "{value}: {lower}..{upper}");
-            }
-        }
-        let tiny = [0.0, -0.0, f64::MIN_POSITIVE, -5e-324, libm::ldexp(1.0, -32).next_down()];
-        assert!(tiny.iter().all(|&value| bin(value) == Some(ZERO)));
-        assert_eq!(bin(libm::ldexp(1.0, -32)), Some(ZERO + 1));
-        assert_eq!((bin(-1e300), bin(1e300), bin(f64::NAN)), (Some(0), Some(BINS - 1), None));
-        // Neighbouring bins share an edge.
-        assert!((1..BINS).all(|place| edges(place - 1).1 == edges(place).0 || place == ZERO || place == ZERO + 1));
-    }
-
-    #[test]
-    fn the_range_is_the_smallest_that_covers() {
-        let covered = |values: &[f64]| {
-            let counts = ApproxBounds::count(values.iter().copied().map(Some));
-            covering(counts.into_iter().map(|count| count > 0))
-                .unwrap()
-                .map_or("none".into(), |bounds| bounds.to_string())
+        let [Some(below), Some(above)] = ends[..] else {
+            return Ok(Outcome::Refused(Refusal::new(guarantee, accounting)));
         };
-        assert_eq!(covered(&[]), "none");
-        assert_eq!(covered(&[f64::NAN]), "none");
-        assert_eq!(covered(&[0.0, f64::NAN]), "-1..1");
-        assert_eq!(covered(&[5.0, 100.0]), "4..128");
-        assert_eq!(covered(&[0.0, 100.0]), "0..128");
-        assert_eq!(covered(&[-3.0, 0.0]), "-4..0");
-        assert_eq!(covered(&[-3.0, 1.0]), "-4..2");
-        assert_eq!(covered(&[-3.0]), "-4..-2");
-        assert_eq!(covered(&[f64::NEG_INFINITY, f64::INFINITY]), "-18446744073709551616..18446744073709551616");
-    }
-
-    /// One less would let an empty bin through more often than one time in a thousand, all bins together.
-    #[test]
-    fn the_threshold_is_the_smallest_that_keeps_empty_bins_out() {
-        for (rows, epsilon) in [(1, 1.0), (4, 0.1), (1, 20.0)] {
-            let mechanism = mechanism(1, rows, &epsilon.to_string(), Adjacency::AddRemove);
-            let scale = rows as f64 / epsilon;
-            let tail = |t: f64| (-t / scale).exp() / (1.0 + (-1.0 / scale).exp());
-            let some = |t: f64| 1.0 - (1.0 - tail(t)).powi(193);
-            let tau = mechanism.threshold() as f64;
-            assert!(some(tau) <= 1e-3 && (tau == 1.0 || some(tau - 1.0) > 1e-3), "{rows} {epsilon} {tau}");
-            // And the error bar's: n rows are found with probability 1 − P(K ≥ n − τ + 1).
-            let n = mechanism.error.half_width() + 1.0;
-            assert!(1.0 - tail(n - tau + 1.0) >= 0.95 || n == tau, "{rows} {epsilon} {n}");
+        if (below.places, above.places) == (0, 0) {
+            return Ok(Outcome::Refused(Refusal::new(guarantee, accounting)));
         }
+        let bounds = Bounds::new(Rational::ZERO - edge(below.places), edge(above.places))?;
+        let found = ClampingBounds { bounds, most_below: below.most, most_above: above.most };
+        Ok(Outcome::Released(Release::new(found, self.error, guarantee, accounting)))
     }
 
-    /// Tables without a row: of 4,000 answers at most 1 in 1,000 gives bounds; 5.5 standard errors more are 15.
-    #[test]
-    fn empty_tables_are_refused_and_cost_the_same() {
-        let mechanism = mechanism(2, 2, "0.3", Adjacency::Replace);
-        assert_eq!(mechanism.noise().scale(), &Rational::new(80, 3).unwrap());
-        let mut permit = Permit::unaccounted_from(Entropy::seeded(3));
-        let outcomes: Vec<_> = (0..4000).map(|_| mechanism.release(vec![0; BINS], &mut permit).unwrap()).collect();
-        assert!(outcomes.iter().all(|outcome| outcome.guarantee() == mechanism.guarantee()));
-        assert!(outcomes.into_iter().filter_map(Outcome::released).count() <= 15);
+    /// Where the range ends on a side with this place and these noisy counts; `None` if that is not known.
+    fn end(&self, place: Option<usize>, tail: [i64; 3]) -> Option<End> {
+        let [twice, four_times, farther] = tail;
+        let beyond_twice = four_times.saturating_add(farther);
+        let beyond = twice.saturating_add(beyond_twice);
+        let [of_one, of_three] = self.low;
+        let (places, most) = match place {
+            None if farther >= self.many => return None,
+            None => (0, farther.saturating_add(of_one)),
+            Some(place) if beyond_twice >= self.tail => (place + 1 + 3 * PER_POWER, farther.saturating_add(of_one)),
+            Some(place) if beyond >= self.tail => (place + 1 + 2 * PER_POWER, farther.saturating_add(of_one)),
+            Some(place) => (place + 1, beyond.saturating_add(of_three)),
+        };
+        Some(End { places: places.min(PLACES), most: u64::try_from(most).unwrap_or(0) })
     }
+}
 
-    #[test]
-    fn parameters_are_checked() {
-        let unit = Contribution::overall(Adjacency::AddRemove, Rows::AtMost(1)).unwrap();
-        assert!(ApproxBounds::new(&unit, &"1e-20".parse().unwrap()).is_err());
-        let mechanism = ApproxBounds::new(&unit, &"1".parse().unwrap()).unwrap();
-        let mut permit = Permit::unaccounted_from(Entropy::seeded(1));
-        assert!(mechanism.release(vec![0; BINS - 1], &mut permit).unwrap_err().is_parameter());
+/// Where a range ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct End {
+    /// The number of places that it contains.
+    places: usize,
+    /// The most rows beyond it.
+    most: u64,
+}
+
+/// The rows beyond a place: up to twice as far as it ends, up to four times, and farther. Without a place, all rows are
+/// far beyond it.
+fn tail(side: &[i64], place: Option<usize>) -> [i64; 3] {
+    let rows = |from: usize, to: usize| -> i64 {
+        let part = &side[from.min(side.len())..to.min(side.len())];
+        part.iter().fold(0, |sum: i64, rows| sum.saturating_add(*rows))
+    };
+    match place {
+        None => [0, 0, rows(0, side.len())],
+        Some(place) => {
+            let [first, second, third] = [1, 1 + PER_POWER, 1 + 2 * PER_POWER].map(|more| place + more);
+            [rows(first, second), rows(second, third), rows(third, side.len())]
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
 use crate::noise::uniform::below;
-use crate::permit::Permit;
+use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
@@ -97,6 +97,11 @@ impl Top {
         &self.guarantee
     }
 
+    /// γ.
+    pub(super) fn rate(&self) -> &Rational {
+        &self.rate
+    }
+
     /// How far below the best that was left a selected candidate can be, at 95 %, with this many candidates.
     pub fn error_bar(&self, candidates: usize) -> ErrorBar {
         let others = (self.k.min(candidates) * candidates.saturating_sub(1)) as f64;
@@ -135,6 +140,11 @@ impl Top {
         (0..scores.len()).map(selected).collect()
     }
 
+    /// The best of some candidates, of which there must be one, with a draw that has already been paid for.
+    pub(super) fn select_with(&self, scores: &[i64], draw: &mut PermittedDraw<'_>) -> usize {
+        always(Round::new(self.rate.clone(), scores).select(draw))
+    }
+
     /// Releases the indices of the selected candidates, the first selected first; all of them if there are at most k.
     /// The order of the scores must not depend on the data.
     ///
@@ -158,8 +168,9 @@ struct Round<'a> {
     rate: Rational,
     scores: &'a [i64],
     left: Vec<usize>,
-    /// 64 bits of the probability of heads, by how far a score is below the best one: differences repeat.
-    words: BTreeMap<u64, Enclosure>,
+    /// 64 bits of the probability of heads, from below and from above, by how far a score is below the best one:
+    /// differences repeat.
+    words: BTreeMap<u64, [u128; 2]>,
 }
 
 /// Bits of a probability that are precomputed.
@@ -186,15 +197,27 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Tosses the coin of a candidate.
+    /// Tosses the coin of a candidate: is a uniform real number, drawn bit by bit, below the probability?
     fn exceeds<B: BitSource + ?Sized>(&mut self, below_best: u64, source: &mut B) -> Result<bool, B::Error> {
         let probability = |bits: usize| probability(&self.rate, below_best, bits);
-        let word = self.words.entry(below_best).or_insert_with(|| probability(WORD));
-        is_below(
-            Prefix::empty(),
-            source,
-            |bits| if bits <= WORD { word.coarsen(WORD, bits) } else { probability(bits) },
-        )
+        let word = || {
+            let Enclosure { lo, hi } = probability(WORD);
+            // At most 2^64.
+            [lo, hi].map(|end| u128::try_from(&end).unwrap_or(1 << WORD))
+        };
+        let [lo, hi] = *self.words.entry(below_best).or_insert_with(word);
+        let mut value = 0_u128;
+        for left in (0..WORD).rev() {
+            value |= u128::from(source.bits(1)?) << left;
+            // It is at least this, and less than one step of the last bit more.
+            if value + (1 << left) <= lo {
+                return Ok(true);
+            }
+            if value >= hi {
+                return Ok(false);
+            }
+        }
+        is_below(Prefix { bits: WORD, value: value.into() }, source, probability)
     }
 }
 

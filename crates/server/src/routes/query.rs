@@ -71,7 +71,8 @@ pub struct AnswerView {
     pub dataset: String,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The rows: keys as they are, aggregates as `{"value", "half_width"}` at 95 %, or `{"refused": true}`.
+    /// The rows: keys as they are, aggregates as `{"value", "half_width"}` at 95 %, with
+    /// `"noise_only": true` if clamping to found bounds may have moved them further, or `{"refused": true}`.
     pub rows: Vec<Vec<Value>>,
     /// Its guarantee and cost.
     #[schema(value_type = Object)]

@@ -3,10 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | `checks` | what a query must satisfy beyond being private |
+//! | `noise_only` | columns whose error bars leave out the bias of clamping |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
 //! | `weighed` | the answer where contribution limits are chosen privately |
 
 mod checks;
+mod noise_only;
 mod share;
 mod weighed;
 
@@ -14,10 +16,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reticent::Permit;
+use reticent::mechanism::range::ClampingBounds;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::secrets::Quiet;
-use reticent::statistic::Bounds;
 use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
 use reticent_table::Table;
 
@@ -336,7 +338,7 @@ impl Query {
     }
 
     /// Releases the bounds that are to be found.
-    fn find_bounds(&self, key: ChoiceKey, permit: &mut Permit) -> Result<Vec<Option<Bounds>>> {
+    fn find_bounds(&self, key: ChoiceKey, permit: &mut Permit) -> Result<Vec<Option<ClampingBounds>>> {
         let Some(search) = &self.search else { return Ok(Vec::new()) };
         // Keys count as inputs too.
         let measures = search.measures(&self.design, self.resolved.keys.len());
@@ -376,7 +378,7 @@ impl Query {
         let is_exact =
             |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
         let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
-        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, released, &derived, summary))
+        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, self.noise_only(), released, &derived, summary))
     }
 
     /// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None`

@@ -29,8 +29,14 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
             Additive::Presence(_) | Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Bins(..) => {
                 (format!("{law}; {}", moves(1.0)), Some(design.half_width(paid, 1) as f64))
             }
-            Additive::Ends(measure, _) | Additive::Squares(measure, _) if !has_bounds(*measure) => {
-                ("depends on the bounds to be found".into(), None)
+            // Noise is proportional to the width of bounds that contain 0, as found ones do.
+            Additive::Ends(measure, grid) if !has_bounds(*measure) => {
+                let width = grid.value(grid.upper()) - grid.value(grid.lower());
+                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)) / width;
+                (format!("{}; ± {half_width:.1} × (HI − LO), the bounds that are found", name(&law)), None)
+            }
+            Additive::Squares(measure, _) if !has_bounds(*measure) => {
+                (format!("{}; grows with the square of the bounds that are found", name(&law)), None)
             }
             Additive::Ends(_, grid) => {
                 let half_width = Ends::total_half_width(grid, design.half_width(paid, 2));

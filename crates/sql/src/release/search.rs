@@ -3,7 +3,7 @@
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::ApproxBounds;
-use reticent::mechanism::range::BINS;
+use reticent::mechanism::range::{BINS, ClampingBounds};
 use reticent::message;
 use reticent::privacy::{Epsilon, Guarantee};
 use reticent::release::Release;
@@ -18,8 +18,14 @@ use crate::error::{Error, Result};
 use crate::options::{Options, Range};
 use crate::resolve::Resolved;
 
-/// All searches together cost 1/`ONE_IN` of ε.
-const ONE_IN: u64 = 10;
+/// All searches together cost this share of ε.
+///
+/// A search that gets ε′ needs about 40/ε′ rows: with less than ⅖, a thousand rows are not enough at ε = 0.1. More of ε
+/// also leaves fewer rows beyond the bounds, and the answer more noise. Simulated with 100,000 rows at ε = 0.1 and shares
+/// from 0.1 to 0.5, the median error of a mean is least from 0.3 on for a tail like t^−2 (1.2 % of the mean), and at 0.1
+/// for t^−3 (0.19 %, but 0.23 % at ⅖) and for log-normal values (0.26 %, but 0.48 % at ⅖). So ⅖ serves small tables,
+/// and costs large ones, whose errors are small, less than a factor of two.
+const SHARE: (i64, u64) = (2, 5);
 
 /// The search for the bounds of some columns, in a first pass over the rows.
 ///
@@ -39,7 +45,7 @@ pub struct Search {
 }
 
 /// The result of a search, one for each expression: `None` if it was refused.
-pub type Found = [Option<Bounds>];
+pub type Found = [Option<ClampingBounds>];
 
 impl Search {
     /// The search for the columns whose bounds are to be found; `None` if there are none.
@@ -59,7 +65,7 @@ impl Search {
             return Ok(None);
         }
         let share = |epsilon: &Epsilon, part: &Rational| Epsilon::new(epsilon.value() * part);
-        let one = Rational::new(1, ONE_IN)?;
+        let one = Rational::new(SHARE.0, SHARE.1)?;
         let each = &one / &Rational::from(wanted.len() as u64);
         let left = Rational::ONE - one;
         let (found, rest) = match &options.guarantee {
@@ -99,7 +105,7 @@ impl Search {
     /// The bounds that were found for an expression.
     pub fn found<'found>(&self, of: &Expr, found: &'found Found) -> Option<&'found Bounds> {
         let place = self.wanted.iter().position(|(wanted, _)| wanted == of)?;
-        found.get(place)?.as_ref()
+        Some(&found.get(place)?.as_ref()?.bounds)
     }
 
     /// Whether its bounds are to be found.
@@ -117,12 +123,12 @@ impl Search {
     ///
     /// # Errors
     /// If the permit does not cover the costs.
-    pub fn find(&self, groups: &Groups, permit: &mut Permit) -> Result<Vec<Option<Bounds>>> {
+    pub fn find(&self, groups: &Groups, permit: &mut Permit) -> Result<Vec<Option<ClampingBounds>>> {
         let mut found = Vec::new();
         for place in 0..self.wanted.len() {
             let counts = match groups.groups.first().map(|group| &group.measured[place]) {
-                Some(Measured::Bins(counts)) => counts.clone(),
-                _ => vec![0; BINS],
+                Some(Measured::Bins(counts)) => counts.as_slice(),
+                _ => &[0; BINS],
             };
             found.push(self.mechanism.release(counts, permit)?.released().map(Release::into_value));
         }
@@ -132,7 +138,7 @@ impl Search {
     /// The cost, in words.
     pub fn shares(&self) -> Vec<Share> {
         let share = |(_, name): &(Expr, String)| {
-            let noise = format!("powers of two with at least about {} rows", self.mechanism.threshold());
+            let noise = format!("report noisy max; {} rows on one side of 0 are enough", self.mechanism.enough());
             let (what, cost) = (format!("bounds of {name}"), self.mechanism.guarantee().to_string());
             Share { what, cost, noise, half_width: None }
         };
@@ -141,9 +147,12 @@ impl Search {
 
     /// The result, in words.
     pub fn words(&self, found: &Found) -> Vec<FoundBounds> {
-        let words = |((_, name), bounds): (&(Expr, String), &Option<Bounds>)| FoundBounds {
+        let words = |((_, name), found): (&(Expr, String), &Option<ClampingBounds>)| FoundBounds {
             column: name.clone(),
-            bounds: bounds.as_ref().map(ToString::to_string),
+            bounds: found.as_ref().map(|found| found.bounds.to_string()),
+            most_below: found.as_ref().map(|found| found.most_below),
+            most_above: found.as_ref().map(|found| found.most_above),
+            enough: found.is_none().then(|| self.mechanism.enough()),
         };
         self.wanted.iter().zip(found).map(words).collect()
     }

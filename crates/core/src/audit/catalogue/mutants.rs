@@ -2,7 +2,7 @@
 
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
-use super::keys::{threshold_pairs, top_pairs};
+use super::keys::{range_pairs, threshold_pairs, top_pairs};
 use super::noise::gaussian_pair;
 use super::parties;
 use super::seized;
@@ -55,6 +55,12 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "the largest of three counts, replace, with the noise of add/remove",
         is_exact: true,
         audit: |audit| audit.exactly(audit.pure(), &top_pairs(audit, Moves::AnyWay, Moves::OneWay)?),
+    },
+    Subject {
+        name: "mutant-range-adjacency",
+        summary: "the places where bounds end, replace, with the noise of add/remove: a row may change sides",
+        is_exact: true,
+        audit: |audit| audit.exactly(audit.pure(), &range_pairs(audit, Adjacency::Replace, Adjacency::AddRemove)?),
     },
     Subject {
         name: "mutant-response-bias",
