@@ -244,8 +244,9 @@ const CONFIRM: &str = "allow-large-epsilon";
 
 /// The parameters that every interface has as a setting of the same name. Other parameters, such as a noise scale, are
 /// derived from settings.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "adjacency",
+    "choices",
     "counter",
     "delta",
     "epsilon",

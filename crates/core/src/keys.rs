@@ -57,7 +57,11 @@ pub fn listed(text: &str) -> Result<Vec<String>, Problem> {
 pub fn in_file(content: &str, column: Option<&str>) -> Result<Vec<String>, Problem> {
     let content = content.trim_start_matches('\u{feff}');
     let mut lines = content.lines().filter(|line| !line.trim().is_empty()).peekable();
-    let unquoted = |cell: &str| cell.trim().trim_matches('"').replace("\"\"", "\"");
+    let unquoted = |cell: &str| {
+        let cell = cell.trim();
+        let quoted = cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        quoted.map_or_else(|| cell.to_owned(), |inner| inner.replace("\"\"", "\""))
+    };
     let named = |first: &&str| first.split(',').position(|name| Some(unquoted(name).as_str()) == column);
     let place = lines.peek().and_then(named);
     if place.is_some() {

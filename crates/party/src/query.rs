@@ -55,7 +55,7 @@ const EACH_IN_A_LINE: usize = 8;
 ///
 /// let understated: Task = text.replace("sensitivity = 3", "sensitivity = 1").parse()?;
 /// let error = CheckedTask::new(understated).unwrap_err();
-/// assert!(error.to_string().contains("sensitivity = 1, but its query has 3"));
+/// assert!(error.to_string().contains("sensitivity = 1, but its query requires 3"));
 /// # Ok::<(), reticent_party::Error>(())
 /// ```
 #[derive(Debug)]
@@ -276,15 +276,15 @@ fn compare(task: &Task, shape: &Shape) -> Result<()> {
     let other = |what: &str, said: String, derived: String| Err(Error::OtherTerms { what: what.into(), said, derived });
     let (cells, derived) = (task.cells(), shape.cells());
     if cells.len() != derived {
-        return other("cells:", cells.len().to_string(), derived.to_string());
+        return other("cells", cells.len().to_string(), derived.to_string());
     }
     let steps = shape.parts.iter().flat_map(|part| std::iter::repeat_n(&part.step, part.numbers * shape.groups()));
     if let Some((cell, step)) = cells.iter().zip(steps).find(|(cell, step)| cell.step != **step) {
-        return other(&format!("the step of {:?} is", cell.name), cell.step.to_string(), step.to_string());
+        return other(&format!("step of {:?}", cell.name), cell.step.to_string(), step.to_string());
     }
     let sensitivity = shape.sensitivity()?;
     if task.sensitivity() < sensitivity {
-        return other("sensitivity =", task.sensitivity().to_string(), sensitivity.to_string());
+        return other("sensitivity", task.sensitivity().to_string(), sensitivity.to_string());
     }
     Ok(())
 }

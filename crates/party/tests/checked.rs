@@ -80,9 +80,13 @@ fn a_task_whose_numbers_are_not_its_querys_is_refused() {
     // More noise than necessary is allowed.
     assert!(CheckedTask::new(text.replace("sensitivity = 1", "sensitivity = 2").parse().unwrap()).is_ok());
     for (from, to, why) in [
-        ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1", "sensitivity = 1, but its query has 3"),
-        ("cells = [\"A\", \"B\"]", "cells = [\"A\"]", "cells: 1, but its query has 2"),
-        ("cells = [\"A\",", "cells = [{ name = \"A\", step = 2 },", "the step of \"A\" is 2, but its query has 1"),
+        (
+            "unit = \"row\"",
+            "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1",
+            "sensitivity = 1, but its query requires 3",
+        ),
+        ("cells = [\"A\", \"B\"]", "cells = [\"A\"]", "cells = 1, but its query requires 2"),
+        ("cells = [\"A\",", "cells = [{ name = \"A\", step = 2 },", "step of \"A\" = 2, but its query requires 1"),
         (
             "sql = \"SELECT ward, COUNT(*) FROM visits GROUP BY ward\"",
             "bounds = { age = \"0..9\" }\nsql = \"SELECT MEDIAN(age) FROM visits\"",

@@ -14,7 +14,7 @@ fn what_is_promised_and_assumed_is_said_first() {
         assert!(lines.contains(part), "{lines}");
     }
     assert!(
-        lines.contains("that it arrives is public") && lines.contains("charged to standard input in your ledger"),
+        lines.contains("its arrival is public") && lines.contains("charged to standard input in your ledger"),
         "{lines}"
     );
     let sums = said("- --epsilon 1 --delta 1e-6 --unbounded --adjacency add-remove --counter hybrid", b"1\n");
@@ -181,7 +181,7 @@ fn reading_that_fails_has_one_text() {
 #[test]
 fn the_horizon_is_an_end() {
     let output = count_with("- --epsilon 1 --horizon 3 --format json", b"1\n1\n1\n1\n1\n");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert_eq!(values_from(1, &output).len(), 3);
     let said = text(&output.stderr);
     assert!(said.contains("error: the horizon of 3 steps is reached"), "{said}");

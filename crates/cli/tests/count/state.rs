@@ -54,7 +54,7 @@ fn columns_and_times_are_remembered() {
     let rows = b"at\n0\n61\n61\n125\n";
     succeeded(&fresh(&save, "--time at --step 1m --from 0 --to 180", rows));
     let output = resumed(&save, "", rows);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty() && text(&output.stderr).contains("the horizon of 3 steps is reached"));
 }
 
@@ -138,7 +138,7 @@ fn an_old_state_put_back_is_refused() {
     succeeded(&resumed(&save, "", b"1\n"));
     fs::write(&save, old).expect("written");
     let output = resumed(&save, "", b"1\n");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(said.contains("is known to exist; resume from the newest state"), "{said}");
     assert!(output.stdout.is_empty());

@@ -114,7 +114,7 @@ fn too_few_reports_are_not_opened() {
     hospitals.write("answers.txt", "some\nmany\n");
     let simulated =
         hospitals.run(&["party", "aggregate", "simulate", "--task", "screens.toml", "--answers", "answers.txt"]);
-    assert_eq!(simulated.code, Some(1));
+    assert_eq!(simulated.code, Some(3));
     assert!(
         simulated.stderr.contains("nothing was opened or charged") && simulated.stdout.is_empty(),
         "{}",

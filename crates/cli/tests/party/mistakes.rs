@@ -83,12 +83,16 @@ fn what_does_not_go_together_is_found_before_anything_is_sent() {
     // A smaller sensitivity, or another step, would state a guarantee or a number that does not hold.
     for (from, to, why) in [
         ("sensitivity = 1", "sensitivity = 0", "sensitivity is 0"),
-        ("unit = \"row\"", "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1", "sensitivity = 1, but its query has 3"),
-        ("    \"rows, ward = A\",\n", "", "cells: 2, but its query has 3"),
+        (
+            "unit = \"row\"",
+            "unit = \"patient\"\nmax_rows = 3\nmax_groups = 1",
+            "sensitivity = 1, but its query requires 3",
+        ),
+        ("    \"rows, ward = A\",\n", "", "cells = 2, but its query requires 3"),
         (
             "    \"rows, ward = A\",\n",
             "    { name = \"A\", step = 2 },\n",
-            "the step of \"A\" is 2, but its query has 1",
+            "step of \"A\" = 2, but its query requires 1",
         ),
     ] {
         assert!(task.contains(from), "{from}");

@@ -16,7 +16,7 @@ fn a_simulation_is_what_processes_do() {
         [&["party", "simulate", "task.toml", "--format", "json", "--transcript", "said.json"], &TABLES[..]].concat();
     let simulated = hospitals.succeeds(&arguments);
     assert_eq!(simulated.counts(), truth([10, 20, 30]));
-    assert!(simulated.stderr.contains("no ledger is charged"), "{}", simulated.stderr);
+    assert!(simulated.stderr.contains("nothing is charged"), "{}", simulated.stderr);
     assert_eq!(hospitals.charges("p0"), 0);
     let verified = hospitals.succeeds(&["party", "verify", "said.json", "--format", "json"]);
     assert_eq!(verified.rows(), simulated.rows());

@@ -82,7 +82,7 @@ fn what_selection_does_to_half_widths_is_said() {
         for (more, is_said) in [("", true), ("--keys region=south,north", false)] {
             let said = said(more, format);
             assert!(said.contains("± is 95 % and covers noise only") || format == "json", "{format}: {said}");
-            assert_eq!(said.contains("before those shown were selected"), is_said, "{format} {more}: {said}");
+            assert_eq!(said.contains("before this selection"), is_said, "{format} {more}: {said}");
         }
     }
 }

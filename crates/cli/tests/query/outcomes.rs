@@ -70,7 +70,6 @@ fn a_request_that_crashed_is_not_computed_again() {
     let arguments = format!("{arguments} --ledger {}", second.display());
     for _ in 0..2 {
         let said = desk.fails(1, COUNT, &arguments);
-        assert!(said.contains("request monday was charged before, and nothing was kept"), "{said}");
         assert!(said.ends_with(UNFINISHED), "{said}");
     }
 }

@@ -144,7 +144,7 @@ fn a_program_without_an_answer_is_not_charged() {
     let (made_up, other) = (folder.join("made-up.csv"), folder.join("other.csv"));
     let numeric = "--epsilon 5 --blocks 6 --numeric 0..1000";
     for (options, script, said) in [
-        (format!("{ALMOST_EXACT} {UNHURRIED}"), "exit 0", "20 rows of whole numbers"),
+        (format!("{ALMOST_EXACT} {UNHURRIED}"), "exit 0", "20 rows of integers"),
         (format!("{numeric} {UNHURRIED}"), "false", "--default VALUE"),
         (format!("{numeric} {UNHURRIED}"), "echo blue", "no number"),
         (format!("{numeric} --time-limit 100ms"), "sleep 1000", "took longer than 0.1 s"),
