@@ -2,7 +2,7 @@
 
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
-use super::keys::{threshold_pairs, top_pairs};
+use super::keys::{self, threshold_pairs, top_pairs};
 use super::noise::gaussian_pair;
 use super::parties;
 use super::seized;
@@ -55,6 +55,18 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "the largest of three counts, replace, with the noise of add/remove",
         is_exact: true,
         audit: |audit| audit.exactly(audit.pure(), &top_pairs(audit, Moves::AnyWay, Moves::OneWay)?),
+    },
+    Subject {
+        name: "mutant-quantiles-levels",
+        summary: "three quantiles, drawn one between the others, where each level takes all of ε",
+        is_exact: true,
+        audit: |audit| keys::quantiles(audit, Adjacency::AddRemove, Adjacency::AddRemove, &Rational::from(2)),
+    },
+    Subject {
+        name: "mutant-quantiles-replace",
+        summary: "three quantiles, replace, where a row that changes sides is paid for once",
+        is_exact: true,
+        audit: |audit| keys::quantiles(audit, Adjacency::Replace, Adjacency::AddRemove, &Rational::ONE),
     },
     Subject {
         name: "mutant-response-bias",
