@@ -7,7 +7,7 @@
 //! | [`moments`] | [`BoundedMean`], [`BoundedVariance`]: sums, means, variances, standard deviations |
 //! | [`batch`] | [`Batch`]: several statistics of the same groups under one guarantee |
 //! | [`range`] | [`ApproxBounds`]: bounds found from the data, for pure ε |
-//! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank, for pure ε |
+//! | [`quantile`] | [`Quantile`], [`Quantiles`]: values of a given rank with intervals, for pure ε |
 //! | [`threshold`] | [`Threshold`]: keys from the data with counts above a threshold |
 //! | [`selection`] | [`Selection`]: keys from the data, as many as privacy allows, without counts |
 //! | [`top`] | [`Top`]: the candidates with the highest scores, for pure ε |
@@ -54,7 +54,7 @@ pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use moments::{BoundedMean, BoundedVariance};
 pub use per_group::PerGroup;
-pub use quantile::{Quantile, Quantiles, Ranked};
+pub use quantile::{Estimate, Quantile, Quantiles};
 pub use range::{ApproxBounds, ClampingBounds};
 pub use selection::Selection;
 pub use threshold::Threshold;

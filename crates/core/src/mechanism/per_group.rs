@@ -1,7 +1,8 @@
 //! Mechanisms with a guarantee for one row, released in many groups at once.
 
+use super::quantile::error;
 use super::stable::{StableMedian, StableMode, StableRelease};
-use super::{Quantiles, Ranked};
+use super::{Estimate, Quantiles};
 use crate::error::Result;
 use crate::exact::Rational;
 use crate::permit::Permit;
@@ -41,8 +42,8 @@ use crate::statistic::Contribution;
 /// ([`Selection`](super::Selection)) at an additional cost.
 ///
 /// # Accuracy
-/// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. The error bar holds for each
-/// group individually.
+/// Per group, that of the mechanism with its share of the budget: [`PerGroup::mechanism`]. Intervals hold for each group
+/// individually.
 ///
 /// # Algorithm
 /// The groups in the order given, each with the next draw of one permit, which pays once for all of them.
@@ -62,8 +63,8 @@ use crate::statistic::Contribution;
 /// let medians = PerGroup::quantiles(&["0.5".parse()?], 0, 120, &person, &"1".parse()?)?;
 /// let ages: Vec<Vec<i64>> = vec![(0..3000).map(|i| 20 + i % 40).collect(), (0..2000).map(|i| 30 + i % 35).collect()];
 /// let released = medians.release(&ages, &mut Permit::unaccounted()?)?;
-/// for age in released.value() {
-///     println!("{} ± {} ranks", age[0], released.error_bar().half_width());
+/// for age in released.value().iter().flatten() {
+///     println!("{} ({}..{})", age.value, age.lower, age.upper);
 /// }
 /// assert_eq!(released.guarantee().to_string(), "ε = 1");
 /// # Ok::<(), reticent::Error>(())
@@ -104,18 +105,22 @@ impl PerGroup<Quantiles> {
         Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), mechanism })
     }
 
-    /// Releases the quantiles of every group; the error bar, in ranks, holds for all quantiles of a group at once.
+    /// The same with intervals at another level than 95 %.
+    pub fn at_level(self, level: &Rational) -> Self {
+        Self { mechanism: self.mechanism.at_level(level), ..self }
+    }
+
+    /// Releases the quantiles of every group. Each interval holds by itself; the error bar reaches to the farthest end of
+    /// any.
     ///
     /// # Errors
     /// If the permit does not cover ε.
-    pub fn release<G: AsRef<[i64]>>(
-        &self,
-        groups: &[G],
-        permit: &mut Permit,
-    ) -> Result<Release<Vec<Ranked<Vec<i64>>>>> {
+    pub fn release<G: AsRef<[i64]>>(&self, groups: &[G], permit: &mut Permit) -> Result<Release<Vec<Vec<Estimate>>>> {
         let mut draw = permit.spend(&self.guarantee)?;
-        let quantiles = groups.iter().map(|group| self.mechanism.sample_with(group.as_ref(), &mut draw)).collect();
-        Ok(Release::new(quantiles, self.mechanism.error_bar(), self.guarantee.clone(), draw.accounting().clone()))
+        let sample = |group: &G| self.mechanism.sample_with(group.as_ref(), &mut draw);
+        let quantiles: Vec<Vec<Estimate>> = groups.iter().map(sample).collect();
+        let error = error(quantiles.iter().flatten())?;
+        Ok(Release::new(quantiles, error, self.guarantee.clone(), draw.accounting().clone()))
     }
 }
 

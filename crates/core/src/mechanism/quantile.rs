@@ -1,60 +1,58 @@
-//! Quantiles of values on a grid.
+//! Quantiles of values on a grid, each with an interval.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `point` | one point of a given rank |
+//! | `tree` | several points, each drawn from the part of the table that those before it leave |
+//! | `reach` | the interval around a point |
 
-use std::fmt;
-use std::ops::Deref;
+mod point;
+mod reach;
+mod tree;
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::exact::enclosure::exp_neg;
-use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
-use crate::noise::uniform::below_wide;
 use crate::permit::{Permit, PermittedDraw};
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
+use point::{Fraction, Target};
+use reach::Reach;
+use tree::Rows;
 
-/// Something chosen for its rank in the data: the release's error bar is then in *ranks*, not in values.
-///
-/// "31 ± 12" reads: 31 is the exact quantile of the table, or at most 12 rows away from it. How far that is in value
-/// depends on the data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Ranked<T>(T);
+pub(crate) use tree::{law, targets};
 
-impl<T> Ranked<T> {
-    /// The value alone.
-    pub fn into_inner(self) -> T {
-        self.0
+/// A released quantile, and the interval that contains the exact one with probability at least 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    /// The quantile, off by a few ranks.
+    pub value: i64,
+    /// The lower end of the interval.
+    pub lower: i64,
+    /// The upper end of the interval.
+    pub upper: i64,
+}
+
+impl Estimate {
+    /// The distance from the value to the farther end.
+    pub fn half_width(&self) -> u64 {
+        self.value.abs_diff(self.lower).max(self.upper.abs_diff(self.value))
     }
 }
 
-/// Reads like the value itself.
-impl<T> Deref for Ranked<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Ranked<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-/// Releases one or several quantiles of whole numbers between public bounds.
+/// Releases one or several quantiles of whole numbers between public bounds, each with an interval.
 ///
 /// # Privacy
-/// ε-differential privacy, where one unit is one value; m quantiles take ε/m each. For one of them, let n values be given,
-/// L(z) of them below z and G(z) above. z is a p-quantile if L(z) ≤ pn and G(z) ≤ (1−p)n; if not, the number of ranks
-/// by which it is off is
+/// ε-differential privacy, where one unit is one value. Half of ε pays for the points and half for the intervals.
+///
+/// *One point.* Let n values be given, L(z) of them below z and G(z) above. z is a p-quantile if L(z) ≤ pn and
+/// G(z) ≤ (1−p)n; if not, the number of ranks by which it is off is
 ///
 /// > d(z) = max( 0, L(z) − pn, G(z) − (1−p)n ).
 ///
-/// Every z of the grid lo, lo+1, …, hi is released with probability ∝ e^(−ε·d(z)/2Δ), where Δ bounds the change of d(z):
+/// Every z of the grid lo, lo+1, …, hi is drawn with probability ∝ e^(−ε·d(z)/2Δ), where Δ bounds the change of d(z):
 /// - add/remove: Δ = max(p, 1−p). One more value below z adds 1−p to the second term and takes 1−p from the third; one
 ///   above z takes p and adds p; one equal to z takes p and takes 1−p.
 /// - replace: Δ = 1. n stays, L and G change by at most 1.
@@ -62,14 +60,59 @@ impl<T: fmt::Display> fmt::Display for Ranked<T> {
 /// The weight of z changes by at most e^(ε/2), and so does the sum of all weights: together e^ε. The 2 cannot be
 /// dropped: one more value can bring some z closer by Δ and move others away by Δ.
 ///
+/// *Several points* are drawn level by level. The middle one comes first; it splits the range and the rows in two, and
+/// each half is searched for the quantiles on its side, with p relative to that half: (p − p₁)/(p₂ − p₁) between the
+/// points for p₁ and p₂. After h = ⌊log₂ m⌋ + 1 levels all m are found. Given the points of the levels above, a point
+/// depends on the rows of its own segment alone, *and so does the rank it aims at*; the segments of a level are disjoint
+/// and public. One more row is in one segment of each level, and the probability of all points together is a product
+/// in which one factor a level changes, by e^(ε′) if a point costs ε′: with ε′ = ε/h each, ε in all, however many
+/// segments there are. A row that is *replaced* may leave one segment and enter another: two factors change below the
+/// first level, each by one row more or less, and Δ = 2·max(p, 1−p) ≥ 1 there pays for both, or for the two changes
+/// within one segment.
+///
+/// *Ties.* If all rows equal to the point went to one side, the halves would have other quantiles than those sought: of
+/// ten values that are equally frequent, percentiles would be off by whole values. So each row gets a random fraction,
+/// and points that split something are drawn from values with fractions, on a grid as much finer. The fractions do not
+/// depend on the rows: for each choice of them the probabilities on neighbouring tables differ by at most e^ε, hence on
+/// average, too.
+///
+/// *The interval* around a point z, which is public by then, is [z − R, z + R], cut off at the bounds, with R one of
+/// R₀ = 0 < R₁ < … < R_J, where the last one spans the range. Let f_j be the least distance, in ranks, of the quantile
+/// from both ends:
+///
+/// > f_j = min( pn − L(z − R_j), (1−p)n − G(z + R_j) ),
+///
+/// without the term of an end that lies at a bound (f_J = ∞). f never falls with j, and changes by at most Δ as above.
+/// Which radius is the first with f_j ≥ r, for a margin r? For that one, and with f₋₁ = −∞,
+///
+/// > d_j = max( 0, r − f_j, f_{j−1} − r )
+///
+/// is 0; it changes by at most Δ, too. Permute and flip ([`Top`](super::Top)) selects a j with a high score jc − d_j,
+/// where c does not depend on the data: ε-private with rate γ = ε/2Δ. Each of m intervals costs a share of 1/m.
+///
 /// # Accuracy
-/// The error bar is in ranks, see [`Ranked`]. There is a z with d(z) = 0, so that P(d > t) ≤ |grid|·e^(−εt/2Δ), and each of
-/// m quantiles with its ε/m is off by at most (2Δm/ε)·ln(20·m·|grid|) ranks, all of them at once, with probability at least
-/// 95 %. A table without values is answered like any other: every z is equally likely.
+/// *The interval contains the exact quantile* with probability at least 95 %: [x₍⌊pn⌋₎, x₍⌈pn⌉₊₁₎] (order statistics,
+/// as far as they exist), and with it the nine usual definitions \[HF96\], which differ between these two. It does not if an end that is no
+/// bound has too many values beyond it: then f_j < 1. Let j* be the first with f ≥ r ≥ 1. Such a j is smaller, and its
+/// score is lower by more than (r − 1) + (j* − j)c. Exponential noise lifts it above that of j* with probability at most
+/// ½·e^(−γ(r − 1) − γc(j* − j)); in all, over j < j*, less than ½·e^(−γ(r−1))/(e^(γc) − 1): 5 % with
+///
+/// > r = 1 + ln( 10/(e^(γc) − 1) )/γ.
+///
+/// Nothing is assumed of the table or of z: ties, few rows, values far from the bounds change the width, not the
+/// coverage. With c = 0.2/γ, r is about 1 + 3.8/γ ([`Quantiles::margins`]), whatever the size of the grid. (For the
+/// ends of an interval by the same mechanism as the points, it would have to be (ln|grid| + 3.7)/γ, and there are two
+/// ends to pay for.) c = 0 would need ln J more; a larger c prefers wide intervals, which must then be outweighed by
+/// more rows. If fewer than about r rows lie beyond the quantile on one side, the interval reaches the bound there; with
+/// no values at all, it is the range in at least 95 % of runs: nothing was learned, and that is what it says.
+///
+/// *The point.* There is a z with d(z) = 0, so P(d > t) ≤ |grid|·e^(−εt/2Δ) at worst; where values are spread out it is
+/// about e^(−εt/2Δ). Errors of upper levels are passed on to lower ones, as a weighted mean of both sides.
 ///
 /// # Algorithm
-/// The exponential mechanism \[MT07, S11\], sampled exactly. With p = a/b the whole number b·d(z) is D(z), and the weight
-/// is e^(−γD) with γ = ε/2Δb. Since 1.442695 < log₂e, the *level* k = ⌊1.442695·γ·D⌋, at most 64, has e^(−γD) ≤ 2^−k.
+/// Points: the exponential mechanism \[MT07, S11\], sampled exactly; the recursion is that of \[KSS22\]. With p = a/b the
+/// whole number b·d(z) is D(z), and the weight is e^(−γD) with γ = ε/2Δb. Since 1.442695 < log₂e, the *level* k =
+/// ⌊1.442695·γ·D⌋, at most 64, has e^(−γD) ≤ 2^−k.
 /// 1. The points of level at most k are an interval around the quantile, and its ends are two order statistics: L(z) ≤ r if
 ///    and only if z is at most the (r+1)-th smallest value. So 65 intervals describe the whole grid.
 /// 2. Draw z with probability ∝ 2^−k, by a uniform whole number: integer arithmetic below 2^127.
@@ -77,9 +120,9 @@ impl<T: fmt::Display> fmt::Display for Ranked<T> {
 ///
 /// Every point is then accepted with probability ∝ e^(−γD), exactly. A round succeeds with probability at least 0.44: the
 /// weights add up to W ≥ 1; those drawn from to at most 2.00001·W below level 64 and, there, to at most 2^62·2^−64 more.
-/// After sorting once, a quantile takes some microseconds. Time depends on the data (sorting) and on the result.
 ///
-/// Several quantiles are put in ascending order; that is post-processing, and makes no error larger than the largest was.
+/// Fractions have 20 bits, or fewer on a grid of more than 2^42 points. Radii are 0, 1, 2, 3, 4, 6, 8, 12, …. Time depends
+/// on the data (sorting) and on the result.
 ///
 /// # Errors
 /// If there is no p, or they do not ascend, or one lies outside 0 to 1 or has a denominator above 10^12; if lo > hi or the
@@ -96,8 +139,8 @@ impl<T: fmt::Display> fmt::Display for Ranked<T> {
 /// let mechanism = Quantiles::new(&quartiles, 0, 120, Adjacency::AddRemove, &"1".parse()?)?;
 /// let released = mechanism.release(&ages, &mut Permit::unaccounted()?)?;
 /// let [lower, median, upper] = released.value()[..] else { unreachable!() };
-/// assert!(lower <= median && median <= upper);
-/// println!("half are between {lower} and {upper}, give or take {} people", released.error_bar().half_width());
+/// assert!(lower.value <= median.value && median.value <= upper.value);
+/// println!("the median is {}, and between {} and {} with 95 % confidence", median.value, median.lower, median.upper);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -106,7 +149,9 @@ pub struct Quantiles {
     lo: i64,
     hi: i64,
     targets: Vec<Target>,
-    error: ErrorBar,
+    reaches: Vec<Reach>,
+    /// Bits of the fractions.
+    bits: u32,
 }
 
 impl Quantiles {
@@ -128,14 +173,24 @@ impl Quantiles {
         if points > 1 << 62 {
             return Err(Error::parameter("number of grid points", points, "at most 2^62; use a coarser grid"));
         }
-        let count = ps.len() as u64;
-        let share = epsilon.value() / &Rational::from(count);
-        let targets = ps.iter().map(|p| Target::new(p, &share, adjacency)).collect::<Result<Vec<_>>>()?;
-        // ln(20·m·|grid|), up to a float's rounding, which one part in 10^12 covers.
-        let log = libm::log(count as f64 / (1.0 - LEVEL) * points as f64) * (1.0 + 1e-12);
-        let ranks = targets.iter().map(|target| target.ranks_per_nat.to_f64() * log).fold(0.0, f64::max);
-        let error = ErrorBar::new(ranks, LEVEL)?;
-        Ok(Self { guarantee: Guarantee::Pure(epsilon.clone()), lo, hi, targets, error })
+        let fractions = ps.iter().map(Fraction::new).collect::<Result<Vec<_>>>()?;
+        let half = epsilon.value() / &Rational::from(2);
+        let (share, level) = (&half / &Rational::from(ps.len() as u64), Rational::try_from(LEVEL)?);
+        Ok(Self {
+            guarantee: Guarantee::Pure(epsilon.clone()),
+            lo,
+            hi,
+            targets: tree::targets(ps, adjacency, &half),
+            reaches: fractions.into_iter().map(|p| Reach::new(p, adjacency, &share, &level)).collect(),
+            bits: if ps.len() > 1 { ((points - 1).leading_zeros() - 66).min(FRACTION_BITS) } else { 0 },
+        })
+    }
+
+    /// The same with intervals at another level than 95 %, for example
+    /// [so that several hold at once](crate::release::joint_level).
+    pub fn at_level(mut self, level: &Rational) -> Self {
+        self.reaches = self.reaches.into_iter().map(|reach| reach.at_level(level)).collect();
+        self
     }
 
     /// The guarantee of a release, and its cost.
@@ -143,29 +198,48 @@ impl Quantiles {
         &self.guarantee
     }
 
-    /// Releases the quantiles, in ascending order; the error bar, in ranks, holds for all of them at once.
+    /// How many ranks beyond the exact quantile each interval is meant to reach on both sides, where the table has as
+    /// many; in the order of the quantiles.
+    pub fn margins(&self) -> impl Iterator<Item = f64> {
+        self.reaches.iter().map(Reach::ranks)
+    }
+
+    /// Releases the quantiles, in ascending order. Each interval holds by itself; the error bar reaches to the farthest
+    /// end of any.
     ///
     /// # Errors
     /// If the permit does not cover ε.
-    pub fn release(&self, values: &[i64], permit: &mut Permit) -> Result<Release<Ranked<Vec<i64>>>> {
+    pub fn release(&self, values: &[i64], permit: &mut Permit) -> Result<Release<Vec<Estimate>>> {
         let mut draw = permit.spend(&self.guarantee)?;
-        let quantiles = self.sample_with(values, &mut draw);
-        Ok(Release::new(quantiles, self.error, self.guarantee.clone(), draw.accounting().clone()))
+        let estimates = self.sample_with(values, &mut draw);
+        let error = error(&estimates)?;
+        Ok(Release::new(estimates, error, self.guarantee.clone(), draw.accounting().clone()))
     }
 
     /// The quantiles of one table, with a draw that has already been paid for.
-    pub(super) fn sample_with(&self, values: &[i64], draw: &mut PermittedDraw<'_>) -> Ranked<Vec<i64>> {
-        let table = Table::new(values, self.lo, self.hi);
-        let mut quantiles: Vec<i64> =
-            self.targets.iter().map(|target| always(target.proposal(&table, LEVELS).sample(draw))).collect();
-        quantiles.sort_unstable();
-        Ranked(quantiles)
+    pub(super) fn sample_with(&self, values: &[i64], draw: &mut PermittedDraw<'_>) -> Vec<Estimate> {
+        always(self.sample(values, draw))
     }
 
-    /// The number of ranks that each quantile may be off, all at once with probability 95 %.
-    pub fn error_bar(&self) -> ErrorBar {
-        self.error
+    fn sample<B: BitSource + ?Sized>(&self, values: &[i64], source: &mut B) -> Result<Vec<Estimate>, B::Error> {
+        let rows = Rows::new(values, (self.lo, self.hi), self.bits, || source.bits(self.bits))?;
+        let mut points = Vec::with_capacity(self.targets.len());
+        rows.segment(&self.targets).sample(&mut points, source)?;
+        let estimate = |(z, reach): (i64, &Reach)| {
+            let (lower, upper) = reach.sample(&rows.table(), z, source)?;
+            let [value, lower, upper] = [z, lower, upper].map(|steps| self.lo.wrapping_add(steps));
+            Ok(Estimate { value, lower, upper })
+        };
+        points.into_iter().zip(&self.reaches).map(estimate).collect()
     }
+}
+
+/// Enough to split a million equal rows.
+const FRACTION_BITS: u32 = 20;
+
+/// The error bar of several estimates: the farthest end.
+pub(super) fn error<'a>(estimates: impl IntoIterator<Item = &'a Estimate>) -> Result<ErrorBar> {
+    ErrorBar::new(estimates.into_iter().map(Estimate::half_width).max().unwrap_or_default() as f64, LEVEL)
 }
 
 /// Releases one quantile: [`Quantiles`] with a single p, where privacy, accuracy and algorithm are explained.
@@ -181,10 +255,9 @@ impl Quantiles {
 ///
 /// let incomes: Vec<i64> = (0..5_001).map(|i| 1_000 + i * i / 100).collect();
 /// let median = Quantile::new(&"0.5".parse()?, 0, 1 << 20, Adjacency::AddRemove, &"1".parse()?)?;
-/// let released = median.release(&incomes, &mut Permit::unaccounted()?)?;
-/// // Off by at most ln(20·2^20) ≈ 17 ranks of 5,001.
-/// assert!(released.error_bar().half_width() < 17.0);
-/// println!("half earn less than {}", released.value());
+/// let released = median.release(&incomes, &mut Permit::unaccounted()?)?.into_value();
+/// assert!(released.lower <= released.value && released.value <= released.upper);
+/// println!("half earn less than {} (between {} and {})", released.value, released.lower, released.upper);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -204,185 +277,12 @@ impl Quantile {
         self.0.guarantee()
     }
 
-    /// Releases the quantile; the error bar is in ranks.
+    /// Releases the quantile.
     ///
     /// # Errors
     /// If the permit does not cover ε.
-    pub fn release(&self, values: &[i64], permit: &mut Permit) -> Result<Release<Ranked<i64>>> {
-        let released = self.0.release(values, permit)?;
-        Ok(released.map(|Ranked(values)| Ranked(values[0]), |error| error))
-    }
-}
-
-/// Levels beyond 0: deeper points are proposed as if at this one. Fewer than 2^62 points each weigh at most 2^64.
-const LEVELS: u32 = 64;
-
-/// One p with its share of ε.
-#[derive(Debug, Clone)]
-struct Target {
-    /// p = a/b.
-    a: u64,
-    b: u64,
-    /// γ: the weight of a point is e^(−γD).
-    gamma: Rational,
-    /// 2Δ/ε.
-    ranks_per_nat: Rational,
-    /// By level k: the largest D of that level.
-    farthest: Vec<u128>,
-}
-
-impl Target {
-    fn new(p: &Rational, epsilon: &Rational, adjacency: Adjacency) -> Result<Self> {
-        const DENOMINATOR: u64 = 1_000_000_000_000;
-        if *p < Rational::ZERO || *p > Rational::ONE {
-            return Err(Error::parameter("quantile", p, "from 0 to 1; write for example 0.5"));
-        }
-        let sensitivity = match adjacency {
-            Adjacency::AddRemove => p.clone().max(Rational::ONE - p.clone()),
-            Adjacency::Replace => Rational::ONE,
-        };
-        match (u64::try_from(&p.numerator()), u64::try_from(p.denominator())) {
-            (Ok(a), Ok(b)) if b <= DENOMINATOR => Ok(Self::with_sensitivity(a, b, epsilon, &sensitivity)),
-            _ => Err(Error::parameter("quantile", p, "a fraction with a denominator of at most 10^12")),
-        }
-    }
-
-    fn with_sensitivity(a: u64, b: u64, epsilon: &Rational, sensitivity: &Rational) -> Self {
-        let ranks_per_nat = &(sensitivity * &Rational::from(2)) / epsilon;
-        let gamma = Rational::ONE / (&ranks_per_nat * &Rational::from(b));
-        // ⌊rate·D⌋ ≤ k if and only if D < (k+1)/rate.
-        let rate = &gamma * &Rational::new(1_442_695, 1_000_000).expect("10^6 is not 0");
-        let farthest = |level: u32| {
-            let end = (&Rational::from(u64::from(level) + 1) / &rate).ceil();
-            // D is below 2^104, so a larger bound covers everything.
-            u128::try_from(&end).map_or(u128::MAX, |end| end - 1).min(1 << 120)
-        };
-        let farthest = (0..LEVELS).map(farthest).collect();
-        Self { a, b, gamma, ranks_per_nat, farthest }
-    }
-
-    /// D(z) = b·d(z), from L(z), G(z) and n.
-    fn distance(&self, below: usize, above: usize, n: usize) -> u128 {
-        let (a, b) = (u128::from(self.a), u128::from(self.b));
-        let (below, above, n) = (below as u128, above as u128, n as u128);
-        (b * below).saturating_sub(a * n).max((b * above).saturating_sub((b - a) * n))
-    }
-
-    /// The points of each level.
-    fn proposal<'a>(&'a self, table: &'a Table, levels: u32) -> Proposal<'a> {
-        let (a, b, n) = (u128::from(self.a), u128::from(self.b), table.sorted.len() as u128);
-        let levels = self.farthest.iter().take(levels as usize);
-        let mut intervals: Vec<(i64, i64)> =
-            levels.map(|most| table.between(((b - a) * n + most) / b, (a * n + most) / b)).collect();
-        intervals.push((table.lo, table.hi));
-        Proposal { target: self, table, intervals }
-    }
-}
-
-/// Sorted values and the bounds of the grid.
-#[derive(Debug)]
-struct Table {
-    sorted: Vec<i64>,
-    lo: i64,
-    hi: i64,
-}
-
-impl Table {
-    fn new(values: &[i64], lo: i64, hi: i64) -> Self {
-        let mut sorted: Vec<i64> = values.iter().map(|value| (*value).clamp(lo, hi)).collect();
-        sorted.sort_unstable();
-        Self { sorted, lo, hi }
-    }
-
-    /// The points with at most `above` values above and at most `below` values below them: ends included.
-    fn between(&self, above: u128, below: u128) -> (i64, i64) {
-        let n = self.sorted.len();
-        let place = |count: u128| usize::try_from(count).ok().filter(|&count| count < n);
-        let first = place(above).map_or(self.lo, |above| self.sorted[n - 1 - above]);
-        let last = place(below).map_or(self.hi, |below| self.sorted[below]);
-        (first, last)
-    }
-
-    /// L(z) and G(z).
-    fn ranks(&self, z: i64) -> (usize, usize) {
-        let below = self.sorted.partition_point(|&value| value < z);
-        let up_to = self.sorted.partition_point(|&value| value <= z);
-        (below, self.sorted.len() - up_to)
-    }
-}
-
-/// The law ∝ 2^−level that points are drawn from before they are accepted or not.
-#[derive(Debug)]
-struct Proposal<'a> {
-    target: &'a Target,
-    table: &'a Table,
-    /// By level k: the points of level at most k; each contains the one before, the last is the grid.
-    intervals: Vec<(i64, i64)>,
-}
-
-impl Proposal<'_> {
-    fn sample<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<i64, B::Error> {
-        loop {
-            if let Some(z) = self.round(source)? {
-                return Ok(z);
-            }
-        }
-    }
-
-    /// The number of points of each level.
-    fn sizes(&self) -> impl Iterator<Item = u128> {
-        let size = |(first, last): &(i64, i64)| (i128::from(*last) - i128::from(*first) + 1).unsigned_abs();
-        let before = std::iter::once(0).chain(self.intervals.iter().map(size));
-        self.intervals.iter().map(size).zip(before).map(|(with, without)| with - without)
-    }
-
-    /// The sum of all 2^(levels − level).
-    fn total(&self) -> u128 {
-        let levels = self.intervals.len() - 1;
-        self.sizes().enumerate().map(|(level, size)| size << (levels - level)).sum()
-    }
-
-    /// Steps 2 and 3: a point, or `None` if it was not accepted.
-    fn round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i64>, B::Error> {
-        let number = below_wide(self.total(), source)?;
-        self.settle(number, source)
-    }
-
-    /// The point that a number below the total denotes, if it is accepted.
-    fn settle<B: BitSource + ?Sized>(&self, number: u128, source: &mut B) -> Result<Option<i64>, B::Error> {
-        let levels = self.intervals.len() - 1;
-        let mut rest = number;
-        let (mut level, mut offset) = (levels, 0);
-        for (candidate, size) in self.sizes().enumerate() {
-            let weight = size << (levels - candidate);
-            if rest < weight {
-                (level, offset) = (candidate, rest >> (levels - candidate));
-                break;
-            }
-            rest -= weight;
-        }
-        let z = self.point(level, offset);
-        let (below, above) = self.table.ranks(z);
-        let distance =
-            Rational::from_big(self.target.distance(below, above, self.table.sorted.len()).into(), 1u8.into());
-        let exponent = &self.target.gamma * &distance;
-        // 2^k·e^(−γD) at precision b is e^(−γD) at precision b + k.
-        let accepted = is_below(Prefix::empty(), source, |bits| exp_neg(&exponent, bits + level))?;
-        Ok(accepted.then_some(z))
-    }
-
-    /// The point with this offset among those of a level: first those left of the previous interval, then those right.
-    fn point(&self, level: usize, offset: u128) -> i64 {
-        let (first, _) = self.intervals[level];
-        let z = i128::from(first) + offset as i128;
-        let inner = level.checked_sub(1).map(|before| self.intervals[before]);
-        let z = match inner {
-            Some((inner_first, inner_last)) if z >= i128::from(inner_first) => {
-                z + i128::from(inner_last) - i128::from(inner_first) + 1
-            }
-            _ => z,
-        };
-        i64::try_from(z).expect("a point of the grid")
+    pub fn release(&self, values: &[i64], permit: &mut Permit) -> Result<Release<Estimate>> {
+        Ok(self.0.release(values, permit)?.map(|estimates| estimates[0], |error| error))
     }
 }
 

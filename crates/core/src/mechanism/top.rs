@@ -164,7 +164,7 @@ fn probability(rate: &Rational, below_best: u64, bits: usize) -> Enclosure {
 }
 
 /// The candidates that are left.
-struct Round<'a> {
+pub(super) struct Round<'a> {
     rate: Rational,
     scores: &'a [i64],
     left: Vec<usize>,
@@ -177,12 +177,12 @@ struct Round<'a> {
 const WORD: usize = 64;
 
 impl<'a> Round<'a> {
-    fn new(rate: Rational, scores: &'a [i64]) -> Self {
+    pub fn new(rate: Rational, scores: &'a [i64]) -> Self {
         Self { rate, scores, left: (0..scores.len()).collect(), words: BTreeMap::new() }
     }
 
     /// Selects and removes one of those that are left, of which there must be one.
-    fn select<B: BitSource + ?Sized>(&mut self, source: &mut B) -> Result<usize, B::Error> {
+    pub fn select<B: BitSource + ?Sized>(&mut self, source: &mut B) -> Result<usize, B::Error> {
         let best = self.left.iter().map(|&one| self.scores[one]).max().unwrap_or_default();
         let mut place = 0;
         loop {

@@ -1,13 +1,16 @@
 //! Keys known only from the data, and quantiles.
 
+use std::collections::BTreeMap;
+
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
+use crate::mechanism::quantile::{law, targets};
 use crate::mechanism::range::end::EndChoice;
-use crate::mechanism::{ApproxBounds, Moves, PerGroup, Quantile, Selection, Threshold, Top};
+use crate::mechanism::{ApproxBounds, Estimate, Moves, PerGroup, Quantile, Selection, Threshold, Top};
 use crate::noise::DiscreteLaplace;
 use crate::privacy::Adjacency;
 use crate::statistic::{Contribution, Rows};
@@ -39,15 +42,27 @@ pub(super) const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "quantile",
-        summary: "the median of a few values within 0..15; one value added at the top",
+        summary: "the median of a few values within 0..15, and its interval; one value added at the top",
         is_exact: false,
         audit: |audit| quantile(audit, Adjacency::AddRemove),
     },
     Subject {
         name: "quantile-replace",
-        summary: "the median of a few values within 0..15; one value moved from the bottom to the top",
+        summary: "the median of a few values within 0..15, and its interval; one value moved from the bottom to the top",
         is_exact: false,
         audit: |audit| quantile(audit, Adjacency::Replace),
+    },
+    Subject {
+        name: "quantiles",
+        summary: "three quantiles of up to three values within 0..7, drawn one between the others; one value added",
+        is_exact: true,
+        audit: |audit| quantiles(audit, Adjacency::AddRemove, Adjacency::AddRemove, &Rational::ONE),
+    },
+    Subject {
+        name: "quantiles-replace",
+        summary: "three quantiles of up to three values within 0..7, drawn one between the others; one value changed",
+        is_exact: true,
+        audit: |audit| quantiles(audit, Adjacency::Replace, Adjacency::Replace, &Rational::ONE),
     },
     Subject {
         name: "per-group-quantile",
@@ -182,8 +197,53 @@ fn quantile(audit: &Audit<'_>, adjacency: Adjacency) -> Result<Report> {
     };
     audit.empirically(audit.pure(), |input, permit| {
         let table = if input == Input::First { &first } else { &second };
-        Ok(median.release(table, permit)?.into_value().into_inner())
+        let Estimate { value, lower, upper } = median.release(table, permit)?.into_value();
+        Ok(format!("{value} ({lower}..{upper})"))
     })
+}
+
+/// All tables of up to three values within 0..7 and their neighbours, with the points drawn for one adjacency and this
+/// many times the ε. (Fractions that split equal values do not depend on them, and are left out.)
+pub(super) fn quantiles(
+    audit: &Audit<'_>,
+    adjacency: Adjacency,
+    assumed: Adjacency,
+    factor: &Rational,
+) -> Result<Report> {
+    const HIGHEST: i64 = 7;
+    let ps = [(1, 5), (1, 2), (4, 5)].map(|(a, b)| Rational::new(a, b));
+    let ps = ps.into_iter().collect::<Result<Vec<_>>>()?;
+    let targets = targets(&ps, assumed, &(audit.request.epsilon.value() * factor));
+    // Every table has the same outcomes: all points in ascending order.
+    let mut known = BTreeMap::new();
+    let mut law_of = |rest: &[i64], value: Option<i64>| {
+        let mut table: Vec<i64> = rest.iter().copied().chain(value).collect();
+        table.sort_unstable();
+        let law = known.entry(table.clone()).or_insert_with(|| law(&targets, &table, HIGHEST, 0, BITS));
+        (table, law.clone())
+    };
+    let two = (0..=HIGHEST).flat_map(|one| (one..=HIGHEST).map(move |other| vec![one, other]));
+    let rests = two.chain((0..=HIGHEST).map(|one| vec![one])).chain([Vec::new()]);
+    let mut pairs = Vec::new();
+    for rest in rests {
+        for value in 0..=HIGHEST {
+            let before = match adjacency {
+                Adjacency::AddRemove => vec![None],
+                Adjacency::Replace => (0..value).map(Some).collect(),
+            };
+            for before in before {
+                let ((first, law), (second, other)) = (law_of(&rest, before), law_of(&rest, Some(value)));
+                let output = |((points, first), second): ((Vec<i64>, _), _)| Output {
+                    label: format!("the points {points:?}"),
+                    first,
+                    second,
+                };
+                let outputs = law.into_iter().zip(other.into_values()).map(output).collect();
+                pairs.push(Pair { inputs: format!("{first:?} and {second:?}"), outputs });
+            }
+        }
+    }
+    audit.exactly(audit.pure(), &pairs)
 }
 
 fn per_group_quantile(audit: &Audit<'_>) -> Result<Report> {
@@ -193,7 +253,9 @@ fn per_group_quantile(audit: &Audit<'_>) -> Result<Report> {
     let (first, second) = (groups(None), groups(Some(7)));
     audit.empirically(audit.pure(), |input, permit| {
         let released = medians.release(if input == Input::First { &first } else { &second }, permit)?.into_value();
-        Ok(8 * released[0][0] + released[1][0])
+        let medians =
+            released.iter().flatten().map(|Estimate { value, lower, upper }| format!("{value} ({lower}..{upper})"));
+        Ok(medians.collect::<Vec<_>>().join(", "))
     })
 }
 

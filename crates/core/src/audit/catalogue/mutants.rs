@@ -2,7 +2,7 @@
 
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
-use super::keys::{range_pairs, threshold_pairs, top_pairs};
+use super::keys::{self, range_pairs, threshold_pairs, top_pairs};
 use super::noise::gaussian_pair;
 use super::parties;
 use super::seized;
@@ -61,6 +61,18 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "the places where bounds end, replace, with the noise of add/remove: a row may change sides",
         is_exact: true,
         audit: |audit| audit.exactly(audit.pure(), &range_pairs(audit, Adjacency::Replace, Adjacency::AddRemove)?),
+    },
+    Subject {
+        name: "mutant-quantiles-levels",
+        summary: "three quantiles, drawn one between the others, where each level takes all of ε",
+        is_exact: true,
+        audit: |audit| keys::quantiles(audit, Adjacency::AddRemove, Adjacency::AddRemove, &Rational::from(2)),
+    },
+    Subject {
+        name: "mutant-quantiles-replace",
+        summary: "three quantiles, replace, where a row that changes sides is paid for once",
+        is_exact: true,
+        audit: |audit| keys::quantiles(audit, Adjacency::Replace, Adjacency::AddRemove, &Rational::ONE),
     },
     Subject {
         name: "mutant-response-bias",
