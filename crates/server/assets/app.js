@@ -279,10 +279,13 @@ function cell(value) {
   if (Array.isArray(value)) return value.map(cell).join(" ");
   if (value.refused) return "refused";
   const shownValue = typeof value.value === "number" ? rounded(value.value) : cell(value.value);
+  if (value.lower !== undefined) {
+    const ends = `${rounded(value.lower)}..${rounded(value.upper)}`;
+    return `${shownValue} (${ends}${value.nothing_learned ? ": nothing learned" : ""})`;
+  }
   // Null is an unbounded error bar: nothing is known of the value.
   const width = (half) => (half === null ? "∞" : rounded(half));
   if ("half_width" in value) return `${shownValue} ± ${width(value.half_width)}`;
-  if ("half_width_in_ranks" in value) return `${shownValue} ± ${width(value.half_width_in_ranks)} ranks`;
   return `${shownValue} (exact)`;
 }
 

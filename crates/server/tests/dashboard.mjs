@@ -20,7 +20,8 @@ const cell = (value) => vm.runInContext(`cell(${JSON.stringify(value)})`, page);
 // Nothing is known of a value with an unbounded error bar. It was once labelled "(exact)".
 assert.equal(cell({ value: 3.5, half_width: null }), "3.5 ± ∞");
 assert.equal(cell({ value: 12, half_width: 6 }), "12 ± 6");
-assert.equal(cell({ value: 41, half_width_in_ranks: 20 }), "41 ± 20 ranks");
+assert.equal(cell({ value: 41, lower: 38.5, upper: 44 }), "41 (38.5..44)");
+assert.equal(cell({ value: 41, lower: 0, upper: 90, nothing_learned: true }), "41 (0..90: nothing learned)");
 assert.equal(cell({ value: 41 }), "41 (exact)");
 assert.equal(cell({ refused: true }), "refused");
 assert.equal(cell(null), "NULL");

@@ -22,6 +22,9 @@ pub struct Answer {
     /// alone. Empty in answers of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_only: Vec<bool>,
+    /// Which columns have an interval instead.
+    #[serde(default)]
+    pub intervals: Vec<bool>,
     /// The rows.
     pub rows: Vec<Vec<Entry>>,
     /// Whether everything was refused.
@@ -53,12 +56,20 @@ pub enum Entry {
         #[serde(with = "unbounded")]
         half_width: f64,
     },
-    /// A quantile, whose error is measured in ranks.
-    Ranked {
+    /// A quantile with its 95 % interval. Those of earlier versions have none.
+    #[serde(alias = "ranked")]
+    Within {
         /// The value.
         value: Json,
-        /// The half-width of the 95 % interval, in ranks.
-        half_width_in_ranks: f64,
+        /// The lower end.
+        #[serde(default)]
+        lower: Json,
+        /// The upper end.
+        #[serde(default)]
+        upper: Json,
+        /// Whether the interval is the whole range that the bounds allow.
+        #[serde(default)]
+        nothing_learned: bool,
     },
     /// An exact value, because one person could not have changed it.
     Stable(Json),
@@ -151,20 +162,46 @@ pub const WEIGHED: &str = "95 % and covers noise and contribution limits, as lon
 /// What is added where a column is computed from noisy values and has no error bar.
 const WITHOUT: &str = "; columns computed from noisy values and shown without ± have an unknown error, not none";
 
-/// The same, where some columns are `without` a bar, and where a group is shown only if its noisy count of `words` is at
-/// least `threshold`.
+/// What is added where quantiles are shown.
+const INTERVALS: &str = "; the interval after a quantile is 95 %, too";
+
+/// What the bars of an answer are about, besides noise.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shows {
+    /// Some aggregates are quantiles.
+    pub quantiles: bool,
+    /// Some columns have no bar.
+    pub without: bool,
+    /// Contribution limits were chosen privately.
+    pub weighed: bool,
+}
+
+/// The same for an answer that `shows` these, where a group is shown only if its noisy count of `words` is at least
+/// `threshold`.
 ///
 /// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
 /// scale b over m is again exponential, so the number shown is further off than the half-width h with probability about
 /// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
-pub(crate) fn half_widths(deciding: Option<(&str, u64)>, without: bool, weighed: bool) -> String {
-    let covers = if weighed { WEIGHED } else { HALF_WIDTHS };
-    let without = if without { WITHOUT } else { "" };
-    let Some((words, threshold)) = deciding else { return format!("{covers}{without}") };
+pub(crate) fn half_widths(deciding: Option<(&str, u64)>, shows: Shows) -> String {
+    let covers = if shows.weighed { WEIGHED } else { HALF_WIDTHS };
+    let (quantiles, without) =
+        (if shows.quantiles { INTERVALS } else { "" }, if shows.without { WITHOUT } else { "" });
+    let Some((words, threshold)) = deciding else { return format!("{covers}{quantiles}{without}") };
     format!(
-        "{covers}{without}; groups with fewer than {threshold} {words} (noisy count) are withheld, so counts just above {threshold} tend \
-         to be too high; the 95 % level holds over all groups before this selection"
+        "{covers}{quantiles}{without}; groups with fewer than {threshold} {words} (noisy count) are withheld, so counts just above {threshold} \
+         tend to be too high; the 95 % level holds over all groups before this selection"
     )
+}
+
+/// What an aggregate is shown with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskedBar {
+    /// Nothing: it is exact.
+    None,
+    /// A half-width.
+    HalfWidth,
+    /// The ends of an interval.
+    Interval,
 }
 
 impl Answer {
@@ -172,7 +209,7 @@ impl Answer {
     pub(crate) fn new(
         computed: &Computed,
         columns: &[(String, Origin)],
-        has_bar: impl Fn(usize) -> bool,
+        bar: impl Fn(usize) -> AskedBar,
         noise_only: Vec<bool>,
         released: &Released,
         derived: &[Option<Vec<Option<Interval>>>],
@@ -195,11 +232,14 @@ impl Answer {
         // Whatever is computed from refusals, or omitted because of them, is no answer either.
         let mut cells = released.columns.iter().flatten().peekable();
         let refused = cells.peek().is_some() && cells.all(|cell| cell.value == Value::Refused);
-        let is_asked = |origin: &Origin| matches!(origin, Origin::Asked(asked) if has_bar(*asked));
-        let bars = columns.iter().zip(derived).map(|((_, origin), derived)| is_asked(origin) || derived.is_some());
-        let bars = bars.collect();
+        let has = |origin: &Origin, kind: AskedBar| matches!(origin, Origin::Asked(asked) if bar(*asked) == kind);
+        let is_wide = |((_, origin), derived): (&(String, Origin), &Option<_>)| {
+            has(origin, AskedBar::HalfWidth) || derived.is_some()
+        };
+        let bars = columns.iter().zip(derived).map(is_wide).collect();
+        let intervals = columns.iter().map(|(_, origin)| has(origin, AskedBar::Interval)).collect();
         let columns = columns.iter().map(|(name, _)| name.clone()).collect();
-        Self { columns, bars, noise_only, rows, refused, summary }
+        Self { columns, bars, intervals, noise_only, rows, refused, summary }
     }
 
     /// One object per row with its columns in order, then the summary: one line each.
@@ -241,7 +281,10 @@ impl Entry {
         };
         match cell.bar {
             Bar::HalfWidth(half_width) => Self::Released { value, half_width },
-            Bar::Ranks(half_width_in_ranks) => Self::Ranked { value, half_width_in_ranks },
+            Bar::Within(Interval { low, high }) | Bar::Anywhere(Interval { low, high }) => {
+                let nothing_learned = matches!(cell.bar, Bar::Anywhere(_));
+                Self::Within { value, lower: number(low), upper: number(high), nothing_learned }
+            }
             Bar::Exact => Self::Stable(value),
         }
     }
@@ -264,8 +307,9 @@ impl Entry {
             Self::NoiseOnly { value, half_width } => {
                 format!("{{\"value\":{value},\"half_width\":{},\"noise_only\":true}}", number(*half_width))
             }
-            Self::Ranked { value, half_width_in_ranks } => {
-                format!("{{\"value\":{value},\"half_width_in_ranks\":{}}}", number(*half_width_in_ranks))
+            Self::Within { value, lower, upper, nothing_learned } => {
+                let nothing_learned = if *nothing_learned { ",\"nothing_learned\":true" } else { "" };
+                format!("{{\"value\":{value},\"lower\":{lower},\"upper\":{upper}{nothing_learned}}}")
             }
             Self::Stable(value) => format!("{{\"value\":{value}}}"),
             Self::Refused => "{\"refused\":true}".into(),

@@ -117,8 +117,8 @@ mod tests {
             }],
             half_widths: String::new(),
         };
-        let (columns, bars, noise_only) = (vec!["n".into()], vec![true], vec![false]);
-        let answer = Answer { columns, bars, noise_only, rows: Vec::new(), refused: false, summary };
+        let (columns, bars, intervals, noise_only) = (vec!["n".into()], vec![true], vec![false], vec![false]);
+        let answer = Answer { columns, bars, intervals, noise_only, rows: Vec::new(), refused: false, summary };
         let old = serde_json::to_string(&answer).unwrap();
         let kept = QueryOutcome::Answer(Box::new(answer));
         assert_eq!(QueryOutcome::from_text(&old).as_ref(), Some(&kept));
@@ -126,6 +126,9 @@ mod tests {
         for outcome in [QueryOutcome::Failed, QueryOutcome::TooLarge] {
             assert_eq!(QueryOutcome::from_text(&outcome.to_text()), Some(outcome));
         }
+        // A quantile had a number of ranks where it has an interval now.
+        let ranked: Result<Entry, _> = serde_json::from_str("{\"ranked\":{\"value\":41.0,\"half_width_in_ranks\":20.0}}");
+        assert_eq!(ranked.unwrap().to_text(), "41 (NULL..NULL)");
         assert_eq!(QueryOutcome::from_text("{\"refused\":true}"), None);
         assert_eq!(QueryOutcome::Failed.answer(), Err(Error::Reading));
     }

@@ -11,37 +11,41 @@ use crate::answer::{Answer, ChosenLimit, Entry, FoundBounds, Share, number};
 const NOISE_ONLY: &str = " (noise only)";
 
 impl Answer {
-    /// The answer as CSV. Every aggregate has a column for its half-width, too.
+    /// The answer as CSV. Every aggregate has a column for its half-width, or two for the ends of its interval.
     pub fn to_csv(&self) -> String {
-        // An aggregate has a column for its half-width, whatever its values. Answers of earlier versions do not say which
-        // has one.
-        let has_width = |column: usize| {
-            let has_one = |row: &Vec<Entry>| {
-                matches!(row[column], Entry::Released { .. } | Entry::NoiseOnly { .. } | Entry::Ranked { .. })
-            };
+        // Whatever its values. Answers of earlier versions do not say which has one.
+        let is_wide = |column: usize| {
+            let has_one = |row: &Vec<Entry>| matches!(row[column], Entry::Released { .. } | Entry::NoiseOnly { .. });
             self.bars.get(column).copied().unwrap_or_else(|| self.rows.iter().any(has_one))
         };
-        let wide: Vec<bool> = (0..self.columns.len()).map(has_width).collect();
-        let header = self.columns.iter().enumerate().flat_map(|(column, name)| {
-            let noise_only = self.noise_only.get(column).is_some_and(|noise_only| *noise_only);
-            let width = format!("{name} ±{}", if noise_only { NOISE_ONLY } else { "" });
-            std::iter::once(name.clone()).chain(wide[column].then_some(width))
+        let more = |column: usize| match (self.intervals.get(column), self.noise_only.get(column)) {
+            (Some(true), _) => vec![" lower".to_owned(), " upper".into()],
+            (_, Some(true)) if is_wide(column) => vec![format!(" ±{NOISE_ONLY}")],
+            _ if is_wide(column) => vec![" ±".into()],
+            _ => Vec::new(),
+        };
+        let more: Vec<Vec<String>> = (0..self.columns.len()).map(more).collect();
+        let header = self.columns.iter().zip(&more).flat_map(|(name, more)| {
+            std::iter::once(name.clone()).chain(more.iter().map(move |end| format!("{name}{end}")))
         });
         let mut text = csv_line(&header.collect::<Vec<_>>()) + "\n";
         for row in &self.rows {
-            let fields = row.iter().zip(&wide).flat_map(|(entry, wide)| {
-                let (value, width) = match entry {
-                    Entry::Plain(value) | Entry::Stable(value) => (plain(value), String::new()),
+            let fields = row.iter().zip(&more).flat_map(|(entry, more)| {
+                let mut fields = match entry {
+                    Entry::Plain(value) | Entry::Stable(value) => vec![plain(value)],
+                    Entry::Released { value, half_width } | Entry::NoiseOnly { value, half_width }
+                        if half_width.is_infinite() =>
+                    {
+                        vec![plain(value), "inf".into()]
+                    }
                     Entry::Released { value, half_width } | Entry::NoiseOnly { value, half_width } => {
-                        let infinite = half_width.is_infinite();
-                        (plain(value), if infinite { "inf".into() } else { plain(&number(*half_width)) })
+                        vec![plain(value), plain(&number(*half_width))]
                     }
-                    Entry::Ranked { value, half_width_in_ranks } => {
-                        (plain(value), plain(&number(*half_width_in_ranks)))
-                    }
-                    Entry::Refused => ("refused".into(), String::new()),
+                    Entry::Within { value, lower, upper, .. } => vec![plain(value), plain(lower), plain(upper)],
+                    Entry::Refused => vec!["refused".into()],
                 };
-                std::iter::once(value).chain(wide.then_some(width))
+                fields.resize(1 + more.len(), String::new());
+                fields
             });
             text += &(csv_line(&fields.collect::<Vec<_>>()) + "\n");
         }
@@ -62,8 +66,21 @@ impl Entry {
             Self::NoiseOnly { value, half_width } => {
                 Self::Released { value: value.clone(), half_width: *half_width }.to_text() + NOISE_ONLY
             }
-            Self::Ranked { value, half_width_in_ranks } => {
-                format!("{} ± {:.0} ranks", people(value, None), half_width_in_ranks.ceil())
+            Self::Within { value, lower, upper, nothing_learned } => {
+                let half = lower.as_f64().zip(upper.as_f64()).map(|(lower, upper)| (upper - lower) / 2.0);
+                let half = half.filter(|half| *half > 0.0);
+                // Ends are rounded outwards, so that what is printed still holds.
+                let end = |end: &Json, up: bool| match end.as_f64().zip(half) {
+                    Some((end, half)) => {
+                        let scale = 10f64.powi(digits(end, Some(half)) as i32);
+                        let (down, up) = ((end * scale + 1e-9).floor(), up.then(|| (end * scale - 1e-9).ceil()));
+                        rounded(up.unwrap_or(down) / scale, Some(half))
+                    }
+                    None => people(end, None),
+                };
+                let (value, lower, upper) = (people(value, half), end(lower, false), end(upper, true));
+                let nothing_learned = if *nothing_learned { ": nothing learned" } else { "" };
+                format!("{value} ({lower}..{upper}{nothing_learned})")
             }
             Self::Refused => "refused".into(),
         }
@@ -144,11 +161,34 @@ fn people(value: &Json, half_width: Option<f64>) -> String {
 
 /// To two digits of the half-width.
 fn rounded(value: f64, half_width: Option<f64>) -> String {
+    format!("{value:.*}", digits(value, half_width))
+}
+
+/// How many decimals that is.
+fn digits(value: f64, half_width: Option<f64>) -> usize {
     let scale = half_width.unwrap_or(value / 1000.0).abs();
     let whole = value.fract() == 0.0 && half_width.is_none_or(|half_width| half_width.fract() == 0.0);
-    let digits = match whole || scale == 0.0 || !scale.is_finite() {
+    match whole || scale == 0.0 || !scale.is_finite() {
         true => 0,
         false => (1.0 - scale.log10().floor()).clamp(0.0, 12.0) as usize,
-    };
-    format!("{value:.digits$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_rounded_to_what_they_tell() {
+        let within = |value: f64, lower: f64, upper: f64, nothing_learned: bool| {
+            let [value, lower, upper] = [value, lower, upper].map(number);
+            Entry::Within { value, lower, upper, nothing_learned }
+        };
+        assert_eq!(within(43.2468, 42.1234, 44.3456, false).to_text(), "43.2 (42.1..44.4)");
+        assert_eq!(within(45.0, 45.0, 45.0, false).to_text(), "45 (45..45)");
+        assert_eq!(within(31.77, 18.0, 70.0, true).to_text(), "32 (18..70: nothing learned)");
+        let json = r#"{"value":31.5,"lower":18,"upper":70,"nothing_learned":true}"#;
+        assert_eq!(within(31.5, 18.0, 70.0, true).to_json(), json);
+        assert_eq!(within(31.5, 30.0, 32.5, false).to_json(), r#"{"value":31.5,"lower":30,"upper":32.5}"#);
+    }
 }

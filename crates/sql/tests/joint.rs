@@ -72,7 +72,7 @@ fn answered(query: &JointQuery, sum: &[i64], half_width: u64) -> Answer {
 fn values(answer: &Answer) -> Vec<Vec<serde_json::Value>> {
     let value = |entry: &Entry| match entry {
         Entry::Plain(value) | Entry::Stable(value) => value.clone(),
-        Entry::Released { value, .. } | Entry::NoiseOnly { value, .. } | Entry::Ranked { value, .. } => value.clone(),
+        Entry::Released { value, .. } | Entry::NoiseOnly { value, .. } | Entry::Within { value, .. } => value.clone(),
         Entry::Refused => serde_json::Value::Null,
     };
     answer.rows.iter().map(|row| row.iter().map(value).collect()).collect()

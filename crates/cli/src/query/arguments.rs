@@ -99,7 +99,10 @@ is limited: by weights that are chosen privately, with an answer that is correct
 it; or by --max-rows and --max-groups, chosen at random, whose bias error bars do not cover. Quantiles, medians and modes need the latter.
 
 Half-widths (±) are at 95 % and cover noise only. Where groups are shown because their own noisy count reached a threshold, the level \
-holds before that selection; a note beside the answer says so. For quantiles they are ranks: how many rows away from the exact one.
+holds before that selection; a note beside the answer says so.
+
+A quantile is shown with an interval, value (from..to), that contains the exact one at 95 %. It comes from the same share of the budget, \
+half of which pays for it. Where it is the whole range that the bounds allow, nothing was learned, and the answer says so.
 
 Examples:
   reticent query \"SELECT department, COUNT(*) AS people, AVG(salary) AS mean FROM staff GROUP BY department\" \\

@@ -51,6 +51,8 @@ fn a_header_does_not_depend_on_what_is_refused_or_withheld() {
     assert_eq!(refused, "mean,mean ± (noise only)");
     let released = header("SELECT AVG(salary) AS mean FROM staff", "--epsilon 50 --bounds salary=auto");
     assert_eq!(released, refused);
+    let refused = header("SELECT MEDIAN(salary) AS middle FROM staff", "--epsilon 0.5 --bounds salary=auto");
+    assert_eq!(refused, "middle,middle lower,middle upper");
     let withheld = header("SELECT salary, COUNT(*) AS n FROM staff GROUP BY salary", "--epsilon 0.5 --delta 1e-9");
     assert_eq!(withheld, "salary,n,n ±");
     let exact = header("SELECT STABLE_MEDIAN(salary) AS m FROM staff", "--epsilon 1 --delta 1e-9 --bounds salary=0..9");
@@ -126,7 +128,13 @@ fn every_aggregate_is_what_it_says() {
     {
         assert!((number(name) - exact).abs() < off, "{name}: {}", rows[0]);
     }
-    assert!(rows[0]["median"]["half_width_in_ranks"].is_number() && rows[0]["sum"]["half_width"].is_number());
+    let median = |end: &str| rows[0]["median"][end].as_f64().expect("an end");
+    assert!(
+        median("lower") <= 44.5 && 44.5 <= median("upper") && median("upper") - median("lower") < 5.0,
+        "{}",
+        rows[0]
+    );
+    assert!(rows[0]["sum"]["half_width"].is_number());
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl JointQuery {
         let split = self.shape.parts.iter().zip(&design.additive).map(share).collect::<Result<_>>()?;
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
         let (guarantee, bounds, half_widths) =
-            (noise.guarantee.clone(), Vec::new(), half_widths(None, self.query.has_unbarred(), false));
+            (noise.guarantee.clone(), Vec::new(), half_widths(None, Shows { without: self.query.has_unbarred(), ..Shows::default() }));
         let (max_groups, max_rows, limits) = (Some(max_groups), Some(max_rows), Vec::new());
         let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, limits, split, bounds, half_widths };
         self.query.answer_of(&released, summary)

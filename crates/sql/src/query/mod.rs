@@ -24,7 +24,7 @@ use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, L
 use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
-use crate::answer::{Answer, ChosenLimit, Summary, half_widths};
+use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
 use crate::caps::{self, Bounded};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
@@ -32,7 +32,6 @@ use crate::keys::KnownKeys;
 use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::UnitContribution;
-use crate::release::design::Output;
 use crate::release::search::{Found, Search};
 use crate::release::{self, Cell, Design, derived, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
@@ -237,7 +236,14 @@ impl Query {
             limits,
             split,
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: half_widths(deciding, self.has_unbarred(), design.weighed),
+            half_widths: half_widths(
+                deciding,
+                Shows {
+                    quantiles: !design.ranks.is_empty(),
+                    without: self.has_unbarred(),
+                    weighed: design.weighed,
+                },
+            ),
         }
     }
 
@@ -375,20 +381,21 @@ impl Query {
             Error::TooLarge(_) => Error::AnswerTooLarge,
             _ => Error::Reading,
         })?;
-        let is_exact =
-            |statistic: &Statistic| matches!(statistic, Statistic::StableMedian(_) | Statistic::StableMode(_));
-        let has_bar = |asked: usize| !is_exact(&self.resolved.measured.statistics[asked]);
-        Ok(Answer::new(&computed, &self.resolved.columns, has_bar, self.noise_only(), released, &derived, summary))
+        let bar = |asked: usize| match &self.resolved.measured.statistics[asked] {
+            Statistic::StableMedian(_) | Statistic::StableMode(_) => AskedBar::None,
+            Statistic::Quantile { .. } => AskedBar::Interval,
+            _ => AskedBar::HalfWidth,
+        };
+        Ok(Answer::new(&computed, &self.resolved.columns, bar, self.noise_only(), released, &derived, summary))
     }
 
     /// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None`
     /// if it has no bar. Columns of other origin depend on none.
     fn dependencies(&self) -> Vec<Option<usize>> {
         let Resolved { above, keys, asked, columns, .. } = &self.resolved;
-        let has_bar = |asked: &usize| !matches!(self.design.outputs[*asked], Output::Quantile(..));
         let all = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
         let number = |((_, origin), on): (&(String, Origin), Option<BTreeSet<usize>>)| match origin {
-            Origin::Derived => on.filter(|on| on.iter().all(has_bar)).map(|on| on.len()),
+            Origin::Derived => on.map(|on| on.len()),
             Origin::Key(_) | Origin::Asked(_) => Some(0),
         };
         columns.iter().zip(all).map(number).collect()

@@ -88,7 +88,7 @@ fn given(released: &Released, together: usize) -> Vec<Column> {
             match bars.map_or(one.bar, |bars| bars[group]) {
                 Bar::HalfWidth(half_width) => Some(Interval { low: value - half_width, high: value + half_width }),
                 Bar::Exact => Some(Interval::point(value)),
-                Bar::Ranks(_) => None,
+                Bar::Within(interval) | Bar::Anywhere(interval) => Some(interval),
             }
         };
         Some(cells.iter().enumerate().map(around).collect())

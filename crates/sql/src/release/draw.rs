@@ -6,6 +6,9 @@ use std::convert::Infallible;
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
 use reticent::Permit;
+use reticent::exact::Rational;
+use reticent::mechanism::Estimate;
+use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Divisor, Ends, Grid, Moments};
 use reticent_bounding::{Group, Groups, Measured, WEIGHT_BITS};
 
@@ -49,11 +52,13 @@ pub fn draw(
     if design.weighed {
         additive.iter_mut().flatten().for_each(|number| *number = rounded(*number));
     }
+    // An interval is drawn once, so it must hold together with as many bars as any column needs.
+    let most = together.iter().max().map_or(1, |&most| most as u64);
+    let level = joint_level(&Rational::try_from(LEVEL)?, most);
     let mut ranks = Vec::new();
     for one in &design.ranks {
-        let released = one.mechanism.release(&values(&groups.groups, one.measure), permit)?;
-        let half_width = released.error_bar().half_width();
-        ranks.push((released.into_value(), half_width));
+        let mechanism = one.mechanism.clone().at_level(&level);
+        ranks.push(mechanism.release(&values(&groups.groups, one.measure), permit)?.into_value());
     }
     let mut medians = Vec::new();
     for (measure, _, mechanism) in &design.medians {
@@ -79,11 +84,7 @@ pub fn draw(
         let mut cells = Vec::with_capacity(number);
         for group in 0..number {
             cells.push(match output {
-                Output::Quantile(place, share) => {
-                    let (released, half_width) = &ranks[*place];
-                    let value = design.ranks[*place].grid.value(released[group][*share]);
-                    Cell { value: Value::Real(value), bar: Bar::Ranks(*half_width) }
-                }
+                Output::Quantile(place, share) => quantile(&ranks[*place][group][*share], &design.ranks[*place].grid),
                 Output::Median(place) => {
                     let grid = &design.medians[*place].1;
                     exact(medians[*place][group].map(|steps| Value::Real(grid.value(steps))))
@@ -129,6 +130,13 @@ pub fn of_numbers(
         jointly.insert(together, bars.all(additive, groups));
     }
     Ok(Released { keys, groups, columns, jointly, correction: None })
+}
+
+fn quantile(estimate: &Estimate, grid: &Grid) -> Cell {
+    let interval = Interval { low: grid.value(estimate.lower), high: grid.value(estimate.upper) };
+    let is_range = (estimate.lower, estimate.upper) == (grid.lower(), grid.upper());
+    let bar = if is_range { Bar::Anywhere(interval) } else { Bar::Within(interval) };
+    Cell { value: Value::Real(grid.value(estimate.value)), bar }
 }
 
 fn exact(value: Option<Value>) -> Cell {

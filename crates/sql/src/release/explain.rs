@@ -49,9 +49,12 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
     for ranks in &design.ranks {
         let list = ranks.shares.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let what = format!("quantiles {list} of {}", design.input_words(ranks.measure));
-        let noise = "exponential mechanism; the half-width is in ranks".to_owned();
-        let half_width = has_bounds(ranks.measure).then(|| ranks.mechanism.mechanism().error_bar().half_width());
-        shares.push(Share { what, cost: ranks.mechanism.guarantee().to_string(), noise, half_width });
+        let margin = ranks.mechanism.mechanism().margins().fold(0.0, f64::max);
+        let noise = format!(
+            "exponential mechanism; an interval reaches about {margin:.0} rows beyond its quantile on both sides"
+        );
+        let cost = ranks.mechanism.guarantee().to_string();
+        shares.push(Share { what, cost, noise, half_width: None });
     }
     let tests =
         design.medians.iter().map(|(measure, _, one)| ("median", measure, one.guarantee(), one.mechanism().test()));

@@ -8,6 +8,7 @@ use arrow_array::{
 };
 
 use super::correction::Correction;
+use super::interval::Interval;
 use crate::algebra::{Type, Value as Item};
 
 /// One released value.
@@ -25,13 +26,15 @@ pub enum Value {
     Refused,
 }
 
-/// The half-width of the noise on a value, at 95 %.
+/// Where the exact value lies, at 95 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
-    /// In the value's own unit.
+    /// At most this far from the released one.
     HalfWidth(f64),
-    /// In ranks: how many rows lie between the value and the exact quantile.
-    Ranks(f64),
+    /// In this interval.
+    Within(Interval),
+    /// Somewhere in the range that the query's bounds allow: nothing was learned.
+    Anywhere(Interval),
     /// None: the value is exact, or refused.
     Exact,
 }
