@@ -96,7 +96,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{FoundBounds, Summary};
+    use crate::answer::{Entry, FoundBounds, Summary};
 
     #[test]
     fn what_is_kept_reads_back_also_what_was_kept_before_failures_were() {
