@@ -184,8 +184,7 @@ pub(crate) struct Shows {
 /// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
 pub(crate) fn half_widths(deciding: Option<(&str, u64)>, shows: Shows) -> String {
     let covers = if shows.weighed { WEIGHED } else { HALF_WIDTHS };
-    let (quantiles, without) =
-        (if shows.quantiles { INTERVALS } else { "" }, if shows.without { WITHOUT } else { "" });
+    let (quantiles, without) = (if shows.quantiles { INTERVALS } else { "" }, if shows.without { WITHOUT } else { "" });
     let Some((words, threshold)) = deciding else { return format!("{covers}{quantiles}{without}") };
     format!(
         "{covers}{quantiles}{without}; groups with fewer than {threshold} {words} (noisy count) are withheld, so counts just above {threshold} \

@@ -127,7 +127,8 @@ mod tests {
             assert_eq!(QueryOutcome::from_text(&outcome.to_text()), Some(outcome));
         }
         // A quantile had a number of ranks where it has an interval now.
-        let ranked: Result<Entry, _> = serde_json::from_str("{\"ranked\":{\"value\":41.0,\"half_width_in_ranks\":20.0}}");
+        let ranked: Result<Entry, _> =
+            serde_json::from_str("{\"ranked\":{\"value\":41.0,\"half_width_in_ranks\":20.0}}");
         assert_eq!(ranked.unwrap().to_text(), "41 (NULL..NULL)");
         assert_eq!(QueryOutcome::from_text("{\"refused\":true}"), None);
         assert_eq!(QueryOutcome::Failed.answer(), Err(Error::Reading));

@@ -76,7 +76,8 @@ fn a_budget_cannot_be_walked_around() {
         &format!("{two} --no-ledger"),
     ] {
         let said = desk.fails(2, COUNT, &format!("{around} --unit user --max-rows 1 --epsilon 1"));
-        let (own, unledgered) = ("data/visits.csv has its own budget (ε = 1)", "data/visits.csv has a budget of ε = 1 in the ledger");
+        let (own, unledgered) =
+            ("data/visits.csv has its own budget (ε = 1)", "data/visits.csv has a budget of ε = 1 in the ledger");
         assert!(said.contains(own) || said.contains(unledgered), "{around}: {said}");
     }
     assert_eq!(desk.all_charges(), 1);

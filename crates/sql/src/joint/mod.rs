@@ -25,7 +25,7 @@ use reticent_table::Table;
 pub use exact::Exact;
 pub use shape::{Part, Shape};
 
-use crate::answer::{Answer, Share, Summary, half_widths};
+use crate::answer::{Answer, Share, Shows, Summary, half_widths};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::query::{Input, Query};
@@ -162,8 +162,11 @@ impl JointQuery {
         };
         let split = self.shape.parts.iter().zip(&design.additive).map(share).collect::<Result<_>>()?;
         let Shape { unit, adjacency, max_groups, max_rows, .. } = self.shape.clone();
-        let (guarantee, bounds, half_widths) =
-            (noise.guarantee.clone(), Vec::new(), half_widths(None, Shows { without: self.query.has_unbarred(), ..Shows::default() }));
+        let (guarantee, bounds, half_widths) = (
+            noise.guarantee.clone(),
+            Vec::new(),
+            half_widths(None, Shows { without: self.query.has_unbarred(), ..Shows::default() }),
+        );
         let (max_groups, max_rows, limits) = (Some(max_groups), Some(max_rows), Vec::new());
         let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, limits, split, bounds, half_widths };
         self.query.answer_of(&released, summary)

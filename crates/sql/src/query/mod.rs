@@ -238,11 +238,7 @@ impl Query {
             bounds: search.map(|search| search.words(found)).unwrap_or_default(),
             half_widths: half_widths(
                 deciding,
-                Shows {
-                    quantiles: !design.ranks.is_empty(),
-                    without: self.has_unbarred(),
-                    weighed: design.weighed,
-                },
+                Shows { quantiles: !design.ranks.is_empty(), without: self.has_unbarred(), weighed: design.weighed },
             ),
         }
     }
