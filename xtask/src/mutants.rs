@@ -99,7 +99,7 @@ const MUTANTS: [Mutant; 8] = [
     },
     Mutant {
         broken: "contribution bounding limits the rows of a unit in a group",
-        edits: &[("crates/bounding/src/keep.rs", "let most = self.most_rows;", "let most = self.most_rows + 1;")],
+        edits: &[("crates/bounding/src/keep.rs", "let most = self.most;", "let most = self.most + 1;")],
     },
 ];
 

@@ -82,7 +82,7 @@ fn a_restored_counter_goes_on_with_the_noise_it_had() {
         if kind.is_pan_private() {
             let error = counter.save().unwrap_err().to_string();
             assert!(
-                error.starts_with(&format!("a {kind} counter cannot be saved: a state that is saved again")),
+                error.starts_with(&format!("a {kind} counter cannot be saved: each saved state could be seized")),
                 "{error}"
             );
             continue;

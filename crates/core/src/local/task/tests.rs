@@ -141,7 +141,7 @@ fn answers_are_read_and_never_repeated_in_errors() {
     let choices = json(|_| ()).unwrap();
     assert_eq!(choices.domain().answer("no").unwrap(), Answer::Choice(1));
     let error = choices.domain().answer("secret").unwrap_err().to_string();
-    assert!(error.starts_with("answer is ") && !error.contains("secret"), "{error}");
+    assert!(error.starts_with("the answer must be ") && !error.contains("secret"), "{error}");
     let integers = Domain::Integers { lower: 0, upper: 10 };
     assert_eq!(integers.answer(" 12 ").unwrap(), Answer::Number(10));
     assert!(integers.answer("many").is_err());
