@@ -47,7 +47,7 @@ mod tests {
         let (named, ledger) = (patients.to_str().unwrap(), ledger.to_str().unwrap());
         let refused = |private: &[PathBuf], ledger| public_keys(named, private, ledger).unwrap_err().to_string();
         assert!(refused(&[], Some(ledger)).contains("is given as public, but"));
-        assert!(refused(&[patients.clone()], None).contains("is private in this request"));
+        assert!(refused(std::slice::from_ref(&patients), None).contains("is private in this request"));
         std::fs::write(at("pages.txt"), "home\nhelp\n").unwrap();
         let pages = public_keys(at("pages.txt").to_str().unwrap(), &[patients], Some(ledger)).unwrap();
         assert_eq!(pages, ["home", "help"]);

@@ -14,6 +14,8 @@ const RUNS: u64 = 60;
 
 /// A person, a group and a value.
 type Row = (u32, u32, f64);
+/// An aggregate, and how to compute it.
+type Asked = (&'static str, fn(&[Row]) -> f64);
 
 /// A table in which some people have hundreds of rows: unit u has about 400/√u of them, spread over the groups. If
 /// `active` is not 0, values grow with a unit's number of rows.
@@ -21,7 +23,7 @@ fn skewed(units: u32, groups: u32, active: f64) -> Vec<Row> {
     let mut state = 1u32;
     let mut random = move |below: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (u64::from(state) * u64::from(below) >> 32) as u32
+        ((u64::from(state) * u64::from(below)) >> 32) as u32
     };
     let mut rows = Vec::new();
     for unit in 1..=units {
@@ -59,7 +61,7 @@ fn prepared(path: &str, sql: &str, options: Options) -> Query {
 }
 
 /// For each aggregate: how many bars cover, how many there are, and the median relative error.
-fn coverage(rows: &[Row], groups: u32, epsilon: &str, list: &[(&str, fn(&[Row]) -> f64)]) -> Vec<(u64, u64, f64)> {
+fn coverage(rows: &[Row], groups: u32, epsilon: &str, list: &[Asked]) -> Vec<(u64, u64, f64)> {
     let (_folder, path) = table(rows);
     let names: Vec<&str> = list.iter().map(|(sql, _)| *sql).collect();
     let sql = format!("SELECT k, {} FROM t GROUP BY k", names.join(", "));
@@ -106,8 +108,7 @@ fn people(rows: &[Row]) -> f64 {
     rows.iter().map(|row| row.0).collect::<std::collections::BTreeSet<_>>().len() as f64
 }
 
-const ALL: [(&str, fn(&[Row]) -> f64); 4] =
-    [("COUNT(*)", count), ("SUM(x)", sum), ("AVG(x)", mean), ("COUNT(DISTINCT person)", people)];
+const ALL: [Asked; 4] = [("COUNT(*)", count), ("SUM(x)", sum), ("AVG(x)", mean), ("COUNT(DISTINCT person)", people)];
 
 /// Bars cover in at least 94 of 100 cases, also where values go with activity and where there are few units.
 #[test]

@@ -15,6 +15,9 @@ use reticent_sql::scalar::rows::each_row;
 use crate::cells::write_line;
 use crate::error::{Error, Result, TableFault};
 
+/// The lines of rows.
+type Lines = Vec<Box<[u8]>>;
+
 /// Names less similar than this are not suggested as typos.
 const ALIKE: f64 = 0.8;
 
@@ -160,7 +163,7 @@ impl<R: BufRead> Table<R> {
     ///
     /// # Errors
     /// [`Error::Reading`] if the table cannot be read to its end.
-    pub(crate) fn lines(mut self) -> Result<(Vec<u8>, Vec<Box<[u8]>>)> {
+    pub(crate) fn lines(mut self) -> Result<(Vec<u8>, Lines)> {
         let mut rows = Vec::new();
         self.each_row(None, |_, cells| {
             let mut line = Vec::new();

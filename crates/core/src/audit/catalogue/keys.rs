@@ -289,7 +289,7 @@ pub(super) fn range_pairs(audit: &Audit<'_>, adjacency: Adjacency, assumed: Adja
         };
         above.iter().enumerate().flat_map(joint).collect()
     };
-    let laws: Vec<([i64; 4], Vec<(String, Enclosure)>)> = tables.map(|table| (table, law(table))).collect();
+    let laws: Vec<_> = tables.map(|table| (table, law(table))).collect();
     let is_neighbour = |first: &[i64; 4], second: &[i64; 4]| {
         let mut by = [0, 1, 2, 3].map(|place| second[place] - first[place]);
         by.sort_unstable();

@@ -177,7 +177,7 @@ fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
         // One row gives the first block an answer; the others balance, so that no mean is cut off at a bound.
         let given = (input == Input::Second).then(|| round.block(None));
         let answer = |block: usize| {
-            let balanced = if block % 2 == 0 { 10 } else { 0 };
+            let balanced = if block.is_multiple_of(2) { 10 } else { 0 };
             if block == 0 { given.map(|_| 10) } else { Some(if block + 1 == blocks { 5 } else { balanced }) }
         };
         let counted = round.decide((0..blocks).map(answer))?;

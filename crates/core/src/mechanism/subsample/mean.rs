@@ -415,7 +415,8 @@ mod tests {
         fn skewed(block: usize) -> i64 {
             if block % 16 == 15 { i64::MAX } else { 0 }
         }
-        let cases: [(u64, &str, u64, Option<i64>, fn(usize) -> i64); 12] = [
+        type Case = (u64, &'static str, u64, Option<i64>, fn(usize) -> i64);
+        let cases: [Case; 12] = [
             (25, "1", 0, None, |_| 500),
             (25, "1", 0, None, |_| 990),
             (25, "1", 5, None, |_| 990),
