@@ -274,7 +274,7 @@ fn strangers_take_no_memory() {
     let twice = PublicKeys { columns: vec![Arc::new(Int64Array::from(vec![1, 1]))] };
     assert_eq!(twice.order(&layout, &table.schema()).unwrap(), None);
     let job = reticent_bounding::Job { keys: Some(keys), ..job(&table, &layout, None, 1) };
-    let found = run_dealt(&table, &job, &Deal { batch_rows: 999, workers: 2 }, &Memory::new(100_000)).unwrap();
+    let found = run_dealt(&table, &job, &Deal { batch_rows: 999, workers: 2 }, &Memory::new(400_000)).unwrap();
     assert_eq!(found.groups.iter().map(|group| group.rows).collect::<Vec<_>>(), [0, 1, 0]);
 }
 

@@ -23,7 +23,7 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_only: Vec<bool>,
     /// Which columns have an interval instead.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<bool>,
     /// The rows.
     pub rows: Vec<Vec<Entry>>,

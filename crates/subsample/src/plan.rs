@@ -356,6 +356,7 @@ mod tests {
         Plan::new(Parameters {
             split: Split::Blocks(3),
             default: default.map(String::from),
+            allow_large_epsilon: true,
             ..Parameters::new("900".parse().unwrap(), Summary::Mean { bounds: bounds.parse().unwrap() })
         })
     }

@@ -203,6 +203,7 @@ mod tests {
         let summary = Summary::MostFrequent { delta: "0.001".parse().unwrap() };
         let mut parameters = Parameters::new("20".parse().unwrap(), summary);
         (parameters.split, parameters.schedule) = (Split::Blocks(6), Schedule::unpadded(Duration::from_secs(20)));
+        parameters.allow_large_epsilon = true;
         change(&mut parameters);
         let table = Table::new(PEOPLE.as_bytes(), "people.csv".into()).unwrap();
         Subsample::new(Plan::new(parameters).unwrap(), Statistic::script(script), table, Environment::best()).unwrap()

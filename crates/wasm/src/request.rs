@@ -79,6 +79,7 @@ fn told(error: Error) -> String {
             why,
         ]
         .concat(),
+        Error::Answer { allowed } => ["the answer must be ", allowed].concat(),
         Error::Memory(reason) => ["the device's memory failed: ", &reason, "; nothing was sent"].concat(),
         Error::AlreadyAnswered { answers: 1 } => "this device has already answered; the task allows one answer".into(),
         Error::AlreadyAnswered { answers } => {
@@ -278,7 +279,7 @@ mod tests {
     fn errors_are_told_and_never_repeat_the_answer() {
         let error =
             respond(&tea(), json!({ "answer": "secret" }), 1, &Value::Null)["error"].as_str().unwrap().to_owned();
-        assert!(error.starts_with("answer is ") && !error.contains("secret"), "{error}");
+        assert!(error.starts_with("the answer must be ") && !error.contains("secret"), "{error}");
         let mut changed = tea();
         changed["extra"] = json!(1);
         for wrong in [

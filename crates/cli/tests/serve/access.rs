@@ -112,7 +112,7 @@ fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
     let gone = service.post_as(&alan, "/v1/query", &json!({ "sql": "SELECT COUNT(*) FROM visits", "epsilon": 1 }));
     assert_eq!(gone.status, 409, "{}", gone.text());
     assert!(
-        gone.text().contains("the table visits cannot be opened") && !gone.text().contains(".csv"),
+        gone.text().contains("the table visits can no longer be opened") && !gone.text().contains(".csv"),
         "{}",
         gone.text()
     );

@@ -95,7 +95,7 @@ fn a_source_can_send_and_nothing_else() {
     assert_eq!(run(&place, &service, "stream send visits", &till, "1\n").status.code(), Some(0));
     let shown = run(&place, &service, "stream show visits", &till, "");
     assert_eq!(shown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&shown.stderr).contains("role source may not"));
+    assert!(String::from_utf8_lossy(&shown.stderr).contains("the role source does not allow this"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn what_means_nothing_is_refused_by_its_name() {
         (&format!("{base}mode='open'"), "mode is open, but it must be curator or pan-private"),
         (&format!("{base}keys=[]"), "keys is a list of 0, but it must be a list of 1 to 2^20 keys"),
         (&format!("{base}keys='some'"), "keys is some, but it must be \"none\", \"selected\", or a list of keys"),
-        (&format!("{base}keys='selected'"), "guarantee is ε = 1, but it must be given as epsilon and delta"),
+        (&format!("{base}keys='selected'"), "keys that are not known in advance need epsilon and delta"),
         (&format!("{base}counter='fast'"), "counter is fast, but it must be auto or a counter"),
         (&format!("{base}counter='pan-private'\nhorizon=8"), "counter is pan-private, but it must be another one"),
         (&format!("{base}dedup=2000000"), "dedup is 2000000, but it must be at most 1000000 steps"),
