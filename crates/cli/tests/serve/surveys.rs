@@ -133,7 +133,7 @@ fn the_page_and_all_it_needs_are_in_the_program() {
         let answer = service.get(path);
         assert_eq!((answer.status, answer.header("content-type")), (200, Some(kind)), "{path}");
         if kind == "application/wasm" {
-            assert!(answer.body.starts_with(b"\0asm\x01\0\0\0") && answer.body.len() < 120_000);
+            assert!(answer.body.starts_with(b"\0asm\x01\0\0\0") && answer.body.len() < 128_000);
         }
     }
 }
