@@ -79,6 +79,7 @@ fn told(error: Error) -> String {
             why,
         ]
         .concat(),
+        Error::Invalid { problem, .. } => problem.into_owned(),
         Error::Answer { allowed } => ["the answer must be ", allowed].concat(),
         Error::Memory(reason) => ["the device's memory failed: ", &reason, "; nothing was sent"].concat(),
         Error::AlreadyAnswered { answers: 1 } => "this device has already answered; the task allows one answer".into(),
@@ -293,8 +294,6 @@ mod tests {
         assert!(yes(1, &json!("nonsense"))["error"].as_str().unwrap().contains("memory"));
         let mut left_out = tea();
         left_out.as_object_mut().unwrap().remove("mechanism");
-        assert!(
-            ask(json!({ "do": "describe", "task": left_out }))["error"].as_str().unwrap().contains("task is missing")
-        );
+        assert!(ask(json!({ "do": "describe", "task": left_out }))["error"].as_str().unwrap().contains("missing"));
     }
 }
