@@ -36,7 +36,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(200);
 /// All streams of a data directory. Only one process at a time can open it.
 ///
 /// # Example
-/// See the [crate](crate).
+/// See the [crate documentation](crate).
 pub struct Streams {
     shared: Arc<Shared>,
     queue: Arc<Queue>,
