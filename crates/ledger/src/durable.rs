@@ -50,7 +50,7 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 /// is checked before the total is used.
 ///
 /// # Example
-/// See the [crate](crate).
+/// See the [crate documentation](crate).
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
