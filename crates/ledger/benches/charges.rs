@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, ChargeOutcome, Keeper};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms, fresh_id};
 use serde_json::json;
@@ -129,7 +129,7 @@ fn charge(ledger: &DurableLedger) -> Outcome<u64> {
             .caller("bench")
             .description("SELECT region, COUNT(*) FROM people GROUP BY region")
             .unit("user_id", Adjacency::AddRemove);
-        match ledger.charge(&charge)? {
+        match ledger.charge(&charge, OnInterruption::Abandon)? {
             ChargeOutcome::New(_) => count += 1,
             ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
                 return Err("a new request was answered before".into());
