@@ -93,7 +93,7 @@ pub fn charge(
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
-    let newest = pages.last_charges(name)?;
+    let (end, newest) = (End::find(pages)?, pages.last_charges(name)?);
     if let Some(Failure { suspension, .. }) = failure(&newest)? {
         return Err(Error::Suspended { dataset: name.clone(), suspension });
     }
@@ -107,7 +107,7 @@ pub fn charge(
     if let Some(registered) = &dataset.terms {
         same_terms(name, registered, &terms)?;
     }
-    let (end, key) = (End::find(pages)?, Keys::terms(&terms));
+    let key = Keys::terms(&terms);
     let (spent, charges) = match newest.iter().find(|row| row.keys.terms.as_deref() == Some(&key)) {
         None => (Spend::NOTHING, 0),
         Some(row) => match row.open()?.event {

@@ -417,7 +417,9 @@ fn every_crash_while_lost_runs_are_recorded() {
             }
         }
         drop(ledger);
-        disk.image()
+        let mut replay = Replay::new(&Image::default());
+        disk.log().iter().for_each(|operation| replay.step(operation));
+        replay.image(Survivors::Everything)
     };
     let refused = |ledger: &reticent_ledger::DurableLedger| {
         let next = ledger.charge(&charge("open", "next", pure("0.01")), OnInterruption::Abandon);
