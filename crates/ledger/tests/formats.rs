@@ -40,6 +40,12 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     let anchor = folder.path().join("anchor.json");
     fs::write(&anchor, include_str!("fixtures/anchor.json")).unwrap();
     let ledger = DurableLedger::open(&place).unwrap().anchored(Anchor::new(anchor));
+    let Location::File(path) = &place else { unreachable!("it is a file") };
+    let version = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let version = Connection::open(path).unwrap().pragma_query_value(None, "user_version", version);
+    assert_eq!(version, Ok(3), "earlier versions of the program leave it alone from now on");
+    // A charge that nobody said who computes, and whose process is gone, suspends nothing.
+    assert_eq!(ledger.account("/tmp/fx/visits.txt").unwrap().unwrap().suspended, None);
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound(), "{verdict:?}");
     let mut kinds = Vec::new();
