@@ -210,7 +210,7 @@ fn a_query_whose_process_is_killed_suspends_its_dataset() {
     let slow = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(note, 50000)) > 3";
     let next = "--table visits=visits.csv --epsilon 1";
     for (signal, suspends) in [("-TERM", false), ("-KILL", true)] {
-        let arguments = format!("{next} --request {signal}");
+        let arguments = format!("{next} --request {}", signal.trim_start_matches('-'));
         let mut command = desk.program();
         command.arg("query").arg(slow).args(arguments.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
