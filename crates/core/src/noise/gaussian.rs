@@ -1,6 +1,6 @@
 //! The discrete Gaussian law.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dashu_int::UBig;
 use rand_core::CryptoRng;
@@ -56,8 +56,8 @@ use window::Window;
 #[derive(Debug, Clone)]
 pub struct DiscreteGaussian {
     sigma_squared: Rational,
-    /// Made for the first draw: plans compare noises that are never drawn.
-    sampler: OnceLock<Sampler>,
+    /// Made for the first draw, of any clone: plans compare noises that are never drawn.
+    sampler: Arc<OnceLock<Sampler>>,
 }
 
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl DiscreteGaussian {
         if *sigma_squared < least || *sigma_squared > most {
             return Err(Error::parameter("sigma squared", sigma_squared, "from 0.000001 to 2^100"));
         }
-        Ok(Self { sigma_squared: sigma_squared.clone(), sampler: OnceLock::new() })
+        Ok(Self { sigma_squared: sigma_squared.clone(), sampler: Arc::default() })
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Two-sided geometric noise: the discrete Laplace law.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dashu_int::UBig;
 use rand_core::CryptoRng;
@@ -48,8 +48,8 @@ use crate::numeric::search::smallest_near;
 pub struct DiscreteLaplace {
     scale: Rational,
     approximate_scale: f64,
-    /// Made for the first draw: plans compare noises that are never drawn.
-    digits: OnceLock<Digits<64, CELLS>>,
+    /// Made for the first draw, of any clone: plans compare noises that are never drawn.
+    digits: Arc<OnceLock<Digits<64, CELLS>>>,
 }
 
 impl DiscreteLaplace {
@@ -60,7 +60,7 @@ impl DiscreteLaplace {
     pub fn new(scale: &Rational) -> Result<Self> {
         let scale = scale::checked("Laplace scale", scale)?;
         let approximate_scale = scale.to_f64();
-        Ok(Self { scale, approximate_scale, digits: OnceLock::new() })
+        Ok(Self { scale, approximate_scale, digits: Arc::default() })
     }
 
     #[inline]
