@@ -25,7 +25,7 @@ use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
-use crate::caps::{self, Bounded};
+use crate::bounded::Bounded;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
@@ -118,7 +118,7 @@ impl Query {
             }
         };
         let grouped = !resolved.keys.is_empty();
-        let bounded = caps::bounded(&resolved, &unit, &options)?;
+        let bounded = Bounded::new(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;

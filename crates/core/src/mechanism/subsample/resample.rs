@@ -181,7 +181,7 @@ impl ResampledMode {
         self.vote.count_error()
     }
 
-    /// L: one row is in at most so many samples.
+    /// L: the most samples that one row is in.
     pub fn overlap(&self) -> u64 {
         self.overlap
     }
