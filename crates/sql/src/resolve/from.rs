@@ -150,9 +150,7 @@ impl Resolver<'_> {
                 ..Named::new(name, kind)
             })
             .collect();
-        if columns.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("it reads too many columns", self.limits.columns).into());
-        }
+        self.count_columns(columns.len(), "it reads too many columns")?;
         let wanted = columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
         let unit =
             unit.map(|name| Ok::<_, Error>(UnitColumn { form: self.unit_form(input, &name)?, name })).transpose()?;
@@ -164,6 +162,7 @@ impl Resolver<'_> {
             Some(data) => data.clone(),
             None => {
                 let data = Arc::new(self.read_public(input, &request)?);
+                self.hold(data.bytes())?;
                 self.public.insert(place, data.clone());
                 data
             }

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::algebra::calendar::DAY;
+use crate::algebra::function::Membership;
 use crate::algebra::stop::until;
 use crate::algebra::{Data, Expr, Limits, Measured, Plain, Value};
 use crate::error::{Error, Result};
@@ -106,8 +107,14 @@ pub(crate) struct Resolver<'a> {
     nodes: usize,
     patterns: usize,
     operators: usize,
+    /// Columns of all relations together.
+    columns: usize,
     /// Rows of the public tables joined with private rows.
     looked_up: usize,
+    /// Bytes of public values that are kept until the query is answered: tables, and the sets and tables for lookups.
+    held: usize,
+    /// The sets of constants, each once.
+    sets: Vec<Membership>,
     /// The relations named by WITH, innermost last.
     named: Vec<(String, Relation)>,
     /// Public tables already read.
@@ -118,18 +125,21 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Resolves over these tables. `now` is the current time, in microseconds since 1970.
-    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64) -> Self {
+    /// Resolves over these tables within these limits. `now` is the current time, in microseconds since 1970.
+    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64, limits: Limits) -> Self {
         Self {
             inputs,
             options,
             usage,
-            limits: Limits::from_now(),
+            limits,
             now,
             nodes: 0,
             patterns: 0,
             operators: 0,
+            columns: 0,
             looked_up: 0,
+            held: 0,
+            sets: Vec::new(),
             named: Vec::new(),
             public: HashMap::new(),
             measured: None,
@@ -235,9 +245,29 @@ impl<'a> Resolver<'a> {
         self.count_node()
     }
 
-    /// Computes a relation of public tables.
+    /// Counts the columns of a relation.
+    fn count_columns(&mut self, columns: usize, what: &str) -> Result<()> {
+        if columns > self.limits.columns {
+            return Err(crate::algebra::TooLarge::new(what, self.limits.columns).into());
+        }
+        self.columns += columns;
+        if self.columns > self.limits.all_columns {
+            let what = "its SELECTs, JOINs and UNIONs have too many columns together";
+            return Err(crate::algebra::TooLarge::new(what, self.limits.all_columns).into());
+        }
+        Ok(())
+    }
+
+    /// Counts bytes of public values that are kept until the query is answered.
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.held = self.held.saturating_add(bytes);
+        Ok(self.limits.check_size(0, self.held)?)
+    }
+
+    /// Computes a relation of public tables, in the memory that is left.
     fn compute(&mut self, plain: &Plain) -> Result<Data> {
-        Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
+        let left = Limits { public_bytes: self.limits.public_bytes - self.held, ..self.limits };
+        Ok(plain.compute(&Data::unit_row(), &left)?.data)
     }
 
     /// The value of a clock function or keyword.
@@ -304,7 +334,8 @@ mod tests {
         let options = Options::new(reticent::privacy::Guarantee::Pure("1".parse().unwrap()));
         let limits = Limits::default();
         let statement = text::parse("SELECT 1 + 1 FROM given", &limits).unwrap();
-        let resolver = || Resolver::new(&[], &options, Usage::of(&statement), 0).given("given", Vec::new());
+        let usage = Usage::of(&statement);
+        let resolver = || Resolver::new(&[], &options, usage.clone(), 0, Limits::from_now()).given("given", Vec::new());
         assert!(resolver().resolve_open(&statement).is_ok());
         let mut late = resolver();
         late.limits.deadline = Some(std::time::Instant::now());
