@@ -40,6 +40,8 @@ pub struct Limits {
     pub public_rows: usize,
     /// Bytes that all such tables take that are in memory at the same time, with the sets and tables for lookups.
     pub public_bytes: usize,
+    /// How many of these bytes are in use already.
+    pub public_held: usize,
     /// Pairs of public rows that a join may compare.
     pub public_pairs: usize,
     /// Rows that one private row may become through joins with public tables: without a limit a short query might never
@@ -71,6 +73,7 @@ impl Default for Limits {
             name: 1000,
             public_rows: 5_000_000,
             public_bytes: 1 << 30,
+            public_held: 0,
             public_pairs: 1 << 27,
             copies: 1 << 20,
             work: 1 << 22,
@@ -114,6 +117,11 @@ impl Limits {
         self.check_size(data.rows(), data.bytes())
     }
 
+    /// How many bytes public values may still take.
+    pub fn public_left(&self) -> usize {
+        self.public_bytes.saturating_sub(self.public_held)
+    }
+
     /// Stops at the deadline.
     pub fn interrupt(&self) -> Interrupt {
         self.deadline.map_or_else(Interrupt::new, Interrupt::at)
@@ -140,7 +148,7 @@ impl Limits {
         if rows > self.public_rows {
             return Err(TooLarge::new("the rows of public tables do not fit in memory", self.public_rows));
         }
-        if bytes > self.public_bytes {
+        if bytes > self.public_left() {
             return Err(self.too_many_bytes());
         }
         Ok(())

@@ -82,7 +82,7 @@ impl Plain {
     /// # Errors
     /// If it has more rows than the limits allow, or all relations that are in memory at the same time take more bytes.
     pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
-        let mut run = Run { given, limits, known: HashMap::new(), memory: Memory::new(limits.public_bytes) };
+        let mut run = Run { given, limits, known: HashMap::new(), memory: Memory::new(limits.public_left()) };
         until(&limits.interrupt(), || run.compute(self)).map(|held| held.computed)
     }
 
@@ -230,7 +230,7 @@ fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
 
 /// Computes expressions for all rows.
 fn values(data: &Data, of: &[&Expr], limits: &Limits) -> Result<Vec<ArrayRef>, TooLarge> {
-    let values = computed(of, data.columns(), data.rows(), limits.public_bytes, || limits.has_time());
+    let values = computed(of, data.columns(), data.rows(), limits.public_left(), || limits.has_time());
     // Out of time, if not out of memory.
     limits.check_size(0, 0)?;
     values.ok_or_else(|| limits.too_many_bytes())
@@ -311,5 +311,36 @@ impl Size {
         self.rows += data.rows();
         self.bytes += data.bytes();
         limits.check_size(self.rows, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringViewArray;
+
+    use super::*;
+    use crate::algebra::Value;
+
+    /// The right side of each join is a join, so that all left sides wait for it: gigabytes, each within the limit.
+    #[test]
+    fn relations_that_wait_count_together() {
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(1000); 1000]));
+        let table = Data::new(vec![Type::Text], vec![texts], 1000).unwrap();
+        let copy = || {
+            let table = Arc::new(Plain::Table(Arc::new(table.clone())));
+            Arc::new(Plain::Filter(table, Expr::constant(Value::Boolean(true))))
+        };
+        let never = || Some(Expr::constant(Value::Boolean(false)));
+        let nested = |levels: usize| {
+            (0..levels).fold(copy(), |right, _| {
+                let on = vec![(Expr::column(0, Type::Text), Expr::column(0, Type::Text))];
+                let right = Arc::new(Plain::Project(right, vec![Expr::column(0, Type::Text)]));
+                Arc::new(Plain::Join { left: copy(), right, on, condition: never(), keep_left: false })
+            })
+        };
+        let limits = Limits { public_bytes: 5 << 20, ..Limits::default() };
+        assert_eq!(nested(2).compute(&Data::unit_row(), &limits).unwrap().data.rows(), 0);
+        let why = nested(8).compute(&Data::unit_row(), &limits).unwrap_err().to_string();
+        assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
     }
 }

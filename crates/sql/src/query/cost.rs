@@ -26,20 +26,20 @@ const MOST_HALF_WIDTHS: usize = 1 << 14;
 /// The most error bars of computed values, in all steps: about as many as are derived in the time that there is for them.
 const MOST_STEPS: usize = 1 << 26;
 
-/// The bytes of a key in a hash table: at most 33 bytes for each place, of which 7 in 16 may be used after it has grown,
-/// and the value in a list that may be half empty.
+/// The bytes of a key in a hash table: 33 bytes for each place, of which 7 in 16 are used after it has grown, and the value
+/// in a list that may be half empty.
 const KEY_BYTES: usize = 33 * 16 / 7 + 2 * size_of::<u64>();
 /// The bytes of a group beside its keys and numbers: what decides which units it keeps, its place in the order, its
 /// counts and the list of its numbers.
 const GROUP_BYTES: usize = 128;
-/// The bytes of a key in the result: the value in two tables, and what is shown.
-const SHOWN_KEY_BYTES: usize = 2 * size_of::<u128>() + SHOWN_BYTES;
-/// The bytes of an aggregate's value: its cell, and the number in the table that the answer is computed from.
+/// The bytes of a key in the tables from which the answer is computed.
+const RESULT_KEY_BYTES: usize = 2 * size_of::<u128>();
+/// The bytes of an aggregate's value: its cell, and the number in such a table.
 const CELL_BYTES: usize = size_of::<Cell>() + size_of::<u128>();
-/// The bytes of a value of the answer: the entry, and its text as it is written, stored and read back.
-const SHOWN_BYTES: usize = size_of::<Entry>() + 3 * 64;
 /// The bytes of an error bar, of which there is one for each number of bars that must hold at once.
 const BAR_BYTES: usize = 24;
+/// The bytes of a value of the answer: the entry, and its text as it is written and stored.
+const SHOWN_BYTES: usize = size_of::<Entry>() + 2 * 64;
 /// How often the text of a key is copied from the tables of keys until it is shown.
 const TEXT_COPIES: usize = 5;
 
@@ -155,23 +155,32 @@ impl Cost {
         Ok(())
     }
 
-    /// The bytes that all groups take, if each of this many threads has its own tables of keys and its own sums.
+    /// The bytes that all groups take: while rows are read, when each of this many threads has its own table of keys and its
+    /// own sums, or afterwards, when the answer is made, whichever is more.
     fn bytes(&self, threads: usize) -> usize {
+        let sum = |parts: &[(usize, usize)]| {
+            parts.iter().fold(0usize, |sum, (many, bytes)| sum.saturating_add(many.saturating_mul(*bytes)))
+        };
         let copies = threads.saturating_add(1);
         // The first two columns of keys are numbered as pairs, then these with the third column, and so on.
         let tables = if self.keys == 0 { 0 } else { (self.keys - 1).max(1) };
-        let each = [
+        // Rows and units are counted, too.
+        let numbers = self.numbers + 2;
+        let reading = sum(&[
             (1, GROUP_BYTES),
             (tables, KEY_BYTES.saturating_mul(copies)),
-            (self.keys, SHOWN_KEY_BYTES),
-            (self.numbers + 2, size_of::<i64>().saturating_mul(copies).saturating_add(BYTES_PER_BIN)),
+            (numbers, size_of::<i64>().saturating_mul(copies).saturating_add(BYTES_PER_BIN)),
+        ]);
+        let answering = sum(&[
+            (1, GROUP_BYTES),
+            (self.keys, RESULT_KEY_BYTES),
+            (numbers, BYTES_PER_BIN),
             (self.cells, CELL_BYTES),
             (self.bars, BAR_BYTES),
             (self.shown, SHOWN_BYTES),
-        ];
-        let each = each.into_iter().fold(0usize, |sum, (many, bytes)| sum.saturating_add(many.saturating_mul(bytes)));
+        ]);
         let texts = self.key_texts.saturating_mul(copies.saturating_add(TEXT_COPIES));
-        self.groups.saturating_mul(each).saturating_add(texts)
+        self.groups.saturating_mul(reading.max(answering)).saturating_add(texts)
     }
 }
 

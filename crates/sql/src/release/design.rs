@@ -680,3 +680,37 @@ impl Purse {
         Ok(Delta::new(delta.value() / &Rational::from(self.delta_parts.max(1)))?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reticent::statistic::Bounds;
+
+    use super::*;
+    use crate::algebra::Type;
+
+    #[test]
+    fn a_count_of_values_is_that_of_their_sum() {
+        let column = |place: usize| Expr::column(place, Type::Number);
+        let (x, y, z) = (column(0), column(1), column(2));
+        let statistics = [
+            Statistic::Present(y.clone()),
+            Statistic::Present(x.clone()),
+            Statistic::Rows,
+            Statistic::Sum(x),
+            Statistic::Present(z),
+            Statistic::Sum(y),
+        ];
+        let grid = Grid::new(&"0..1".parse::<Bounds>().unwrap());
+        let mut draft = Draft::default();
+        let place = |statistic: &Statistic| {
+            let wanted = Wanted { words: "", of: "", statistic, grid: Some(grid.clone()), weight: 1 };
+            draft.place(&wanted).unwrap()
+        };
+        let mut outputs: Vec<Output> = statistics.iter().map(place).collect();
+        draft.merge_counts(&mut outputs);
+        let (count, sum, of_sum) = (Output::Count, Output::Sum, Output::CountOfEnds);
+        assert_eq!(outputs, [of_sum(3), of_sum(1), count(0), sum(1), count(2), sum(3)]);
+        let kept: Vec<Additive> = draft.additive.into_iter().map(|(part, ..)| part).collect();
+        assert!(matches!(kept[..], [Additive::Rows, Additive::Ends(..), Additive::Present(_), Additive::Ends(..)]));
+    }
+}

@@ -202,7 +202,7 @@ impl Resolver<'_> {
         let qualifier = table_text.as_ref().map(|(name, quoted)| Written { name, quoted: *quoted });
         let name = Written { name: &name_text, quoted };
         match names {
-            Names::Rows(columns) => match column(columns, &self.all_columns(), qualifier, name) {
+            Names::Rows(columns) => match column(columns, self.all_columns(), qualifier, name) {
                 Ok(place) => Ok(Expr::column(place, columns[place].kind)),
                 // `CURRENT_DATE` and so on are names like any other; a column of that name takes precedence.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
@@ -211,7 +211,7 @@ impl Resolver<'_> {
                 },
             },
             Names::Groups(grouped) => {
-                column(grouped.below, &self.all_columns(), qualifier, name)
+                column(grouped.below, self.all_columns(), qualifier, name)
                     .map_err(|error| self.unusable(&name_text).unwrap_or(error))?;
                 Err(Error::Name(format!(
                     "{name_text} is neither in GROUP BY nor inside an aggregate such as COUNT or SUM"
@@ -494,7 +494,7 @@ impl Resolver<'_> {
                 }
             };
             // Out of time, the values are any; otherwise each can be compared.
-            self.limits.check_size(0, self.held + set.bytes())?;
+            self.limits.check_size(0, set.bytes())?;
             if let Some(row) = (0..some.len()).find(|&row| some.is_valid(row) && cast.is_null(row)) {
                 return Err(incomparable(&list.cell(from + row, 0), kind, of.kind()));
             }

@@ -36,6 +36,7 @@ pub mod scope;
 mod select;
 pub mod text;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -111,10 +112,10 @@ pub(crate) struct Resolver<'a> {
     columns: usize,
     /// Rows of the public tables joined with private rows.
     looked_up: usize,
-    /// Bytes of public values that are kept until the query is answered: tables, and the sets and tables for lookups.
-    held: usize,
     /// The sets of constants, each once.
     sets: Vec<Membership>,
+    /// See [`Resolver::all_columns`].
+    known: OnceCell<Vec<String>>,
     /// The relations named by WITH, innermost last.
     named: Vec<(String, Relation)>,
     /// Public tables already read.
@@ -138,8 +139,8 @@ impl<'a> Resolver<'a> {
             operators: 0,
             columns: 0,
             looked_up: 0,
-            held: 0,
             sets: Vec::new(),
+            known: OnceCell::new(),
             named: Vec::new(),
             public: HashMap::new(),
             measured: None,
@@ -199,12 +200,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// The columns of all tables, for suggestions when one is misspelt.
-    fn all_columns(&self) -> Vec<String> {
-        let tables = self.inputs.iter().filter_map(|input| input.table.columns());
-        let mut names: Vec<String> = tables.flatten().collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    fn all_columns(&self) -> &[String] {
+        self.known.get_or_init(|| {
+            let tables = self.inputs.iter().filter_map(|input| input.table.columns());
+            let mut names: Vec<String> = tables.flatten().collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        })
     }
 
     /// The error for a column that exists, but whose type no query can use.
@@ -258,16 +261,17 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Counts bytes of public values that are kept until the query is answered.
+    /// Counts bytes of public values that are kept until the query is answered: tables, and the sets and tables for
+    /// lookups.
     fn hold(&mut self, bytes: usize) -> Result<()> {
-        self.held = self.held.saturating_add(bytes);
-        Ok(self.limits.check_size(0, self.held)?)
+        self.limits.check_size(0, bytes)?;
+        self.limits.public_held += bytes;
+        Ok(())
     }
 
     /// Computes a relation of public tables, in the memory that is left.
     fn compute(&mut self, plain: &Plain) -> Result<Data> {
-        let left = Limits { public_bytes: self.limits.public_bytes - self.held, ..self.limits };
-        Ok(plain.compute(&Data::unit_row(), &left)?.data)
+        Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
     }
 
     /// The value of a clock function or keyword.
@@ -340,5 +344,28 @@ mod tests {
         let mut late = resolver();
         late.limits.deadline = Some(std::time::Instant::now());
         assert!(late.resolve_open(&statement).unwrap_err().to_string().contains("too many seconds"));
+    }
+
+    /// The sets of IN are kept until the query is answered: together they took gigabytes in a dry run.
+    #[test]
+    fn sets_count_together_and_equal_ones_once() {
+        let options = Options::new(reticent::privacy::Guarantee::Pure("1".parse().unwrap()));
+        let digits: Vec<String> = (0..10).map(|digit| format!("({digit})")).collect();
+        let with = format!("WITH v AS (SELECT column1 AS n FROM (VALUES {}) AS v)", digits.join(","));
+        let resolved = |set: &dyn Fn(usize) -> String| {
+            let sets: Vec<String> = (0..20).map(|one| format!("x + {one} IN ({})", set(one))).collect();
+            let sql = format!("{with} SELECT x FROM given WHERE {}", sets.join(" OR "));
+            let limits = Limits { public_bytes: 1 << 20, ..Limits::from_now() };
+            text::on_a_large_stack(&limits, || {
+                let statement = text::parse(&sql, &limits)?;
+                let columns = vec![scope::Named::new("x", crate::algebra::Type::Number)];
+                let resolver = Resolver::new(&[], &options, Usage::of(&statement), 0, limits).given("given", columns);
+                resolver.resolve_open(&statement).map(drop)
+            })
+        };
+        let numbers = |from: usize| format!("SELECT 1000 * x.n + 100 * y.n + 10 * z.n + {from} FROM v x, v y, v z, v");
+        resolved(&|_| numbers(0)).unwrap();
+        let why = resolved(&numbers).unwrap_err().to_string();
+        assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
     }
 }

@@ -204,3 +204,29 @@ const MALLOC: usize = 16;
 fn bits(number: f64) -> u64 {
     if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Float64Array, StringViewArray};
+
+    use super::*;
+
+    #[test]
+    fn sets_are_equal_if_their_elements_are() {
+        let texts = |all: &[&str]| {
+            Membership::new(Type::Text, &all.iter().map(|&one| Value::Text(one.into())).collect::<Vec<_>>())
+        };
+        assert_eq!(texts(&["a", "b", "a"]), texts(&["b", "a"]));
+        assert_ne!(texts(&["a", "b"]), texts(&["a", "c"]));
+        assert_ne!(texts(&[]), Membership::new(Type::Text, &[Value::Null]));
+        let mut column = Membership::empty(Type::Text);
+        column.extend(&(Arc::new(StringViewArray::from(vec!["b", "a", "b"])) as ArrayRef));
+        assert_eq!(column, texts(&["a", "b"]));
+        assert_eq!(column.bytes(), texts(&["b", "a"]).bytes());
+        let mut numbers = Membership::empty(Type::Number);
+        numbers.extend(&(Arc::new(Float64Array::from(vec![Some(-0.0), None, Some(0.0)])) as ArrayRef));
+        assert_eq!(numbers, Membership::new(Type::Number, &[Value::Number(0.0), Value::Null]));
+        let listed = serde_json::to_string(&column).unwrap();
+        assert_eq!(serde_json::from_str::<Membership>(&listed).unwrap(), column);
+    }
+}
