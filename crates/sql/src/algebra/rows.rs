@@ -315,18 +315,24 @@ impl Rows {
     /// A relation with several users is computed once where rows carry units, and once for each user otherwise
     /// ([`engine`](crate::engine)): n relations, each used twice by the next, are then 2ⁿ times as much work.
     pub fn work(&self) -> u64 {
-        fn all(rows: &Rows, known: &mut HashMap<*const Rows, u64>) -> u64 {
-            if let Some(known) = known.get(&std::ptr::from_ref(rows)) {
-                return if rows.unit.is_some() { 0 } else { *known };
+        /// The work, and the rows of the relation itself. Pairs within a unit are limited separately.
+        fn all(rows: &Rows, known: &mut HashMap<*const Rows, (u64, u64)>) -> (u64, u64) {
+            if let Some(&(work, own)) = known.get(&std::ptr::from_ref(rows)) {
+                return (if rows.unit.is_some() { 0 } else { work }, own);
             }
-            let inputs = rows.inputs();
-            let read = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.fan_out));
-            let own = read.max(rows.fan_out).max(1);
-            let total = inputs.into_iter().fold(own, |sum, input| sum.saturating_add(all(input, known)));
-            known.insert(rows, total);
-            total
+            let inputs: Vec<(u64, u64)> = rows.inputs().into_iter().map(|input| all(input, known)).collect();
+            let read = inputs.iter().fold(0u64, |sum, (_, rows)| sum.saturating_add(*rows));
+            let own = match &rows.operator {
+                Operator::Scan { .. } => 1,
+                Operator::Lookup { lookup, .. } => read.saturating_mul(lookup.most_matches()),
+                Operator::Join { .. } => inputs.iter().map(|(_, rows)| *rows).max().unwrap_or(0),
+                _ => read,
+            };
+            let total = inputs.iter().fold(read.max(own).max(1), |sum, (work, _)| sum.saturating_add(*work));
+            known.insert(rows, (total, own));
+            (total, own)
         }
-        all(self, &mut HashMap::new())
+        all(self, &mut HashMap::new()).0
     }
 
     /// Returns the input relations.

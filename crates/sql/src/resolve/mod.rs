@@ -363,7 +363,8 @@ mod tests {
                 resolver.resolve_open(&statement).map(drop)
             })
         };
-        let numbers = |from: usize| format!("SELECT 1000 * x.n + 100 * y.n + 10 * z.n + {from} FROM v x, v y, v z, v");
+        let numbers =
+            |from: usize| format!("SELECT 1000 * x.n + 100 * y.n + 10 * z.n + w.n + {from} FROM v x, v y, v z, v w");
         resolved(&|_| numbers(0)).unwrap();
         let why = resolved(&numbers).unwrap_err().to_string();
         assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
