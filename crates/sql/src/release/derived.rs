@@ -10,21 +10,30 @@
 //! functions that [`followed`] does not know have no bar.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::interval::{Interval, followed, interval};
 use super::values::{Bar, Released, Value};
 use crate::algebra::column::cell;
 use crate::algebra::{Expr, Limits, Plain, TooLarge, Value as Item};
 
-/// The aggregates that each column depends on; `None` if it has no bar.
-pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTreeSet<usize>>> {
-    let of_key = (0..keys).map(|_| Some(BTreeSet::new()));
-    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(BTreeSet::from([place])))).collect();
-    let of = |expression: &Expr, columns: &[Option<BTreeSet<usize>>]| {
-        let (mut places, mut all) = (BTreeSet::new(), BTreeSet::new());
+/// The aggregates that each column depends on; `None` if it has no bar. Columns share their sets: many columns may depend
+/// on many aggregates.
+pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<Arc<BTreeSet<usize>>>> {
+    let none = Arc::new(BTreeSet::new());
+    let of_key = (0..keys).map(|_| Some(none.clone()));
+    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(Arc::new(BTreeSet::from([place]))))).collect();
+    let of = |expression: &Expr, columns: &[Option<Arc<BTreeSet<usize>>>]| {
+        let (mut places, mut all) = (BTreeSet::new(), none.clone());
         expression.columns(&mut places);
         for place in places {
-            all.extend(columns.get(place)?.as_ref()?);
+            let more = columns.get(place)?.as_ref()?;
+            match (more.is_subset(&all), all.is_subset(more)) {
+                (true, _) => {}
+                (false, true) => all = more.clone(),
+                (false, false) => Arc::make_mut(&mut all).extend(more.iter()),
+            }
         }
         // Whatever is computed from keys alone is exact.
         (all.is_empty() || followed(expression)).then_some(all)
@@ -44,28 +53,46 @@ pub fn intervals(
 ) -> Result<Vec<Option<Vec<Option<Interval>>>>, TooLarge> {
     let mut all = vec![None; depends.len()];
     let together: BTreeSet<usize> = depends.iter().copied().flatten().collect();
+    let at_once = (AT_ONCE / (released.keys.len() + released.columns.len() + computed_columns(above)).max(1)).max(1);
     for together in together {
-        let given = given(released, together);
-        let of = |expression: &Expr, columns: &[Column]| -> Column {
-            let at = |group: usize| {
-                let column = |place: usize| columns.get(place).and_then(|column| column.as_ref()?[group]);
-                limits.has_time().then(|| interval(expression, &column)).flatten()
+        for from in (0..released.groups.max(1)).step_by(at_once) {
+            let groups = from..from.saturating_add(at_once).min(released.groups);
+            let given = given(released, together, groups.clone());
+            let of = |expression: &Expr, columns: &[Column]| -> Column {
+                let at = |group: usize| {
+                    let column = |place: usize| columns.get(place).and_then(|column| column.as_ref()?[group]);
+                    limits.has_time().then(|| interval(expression, &column)).flatten()
+                };
+                Some((0..groups.len()).map(at).collect())
             };
-            Some((0..released.groups).map(at).collect())
-        };
-        let found = columns(above, &given, &of, &mut HashMap::new());
-        let these = depends.iter().zip(found).zip(&mut all).filter(|((depends, _), _)| **depends == Some(together));
-        these.for_each(|((_, found), column)| *column = found);
+            let found = columns(above, &given, &of, &mut HashMap::new());
+            let these = depends.iter().zip(found).zip(&mut all).filter(|((depends, _), _)| **depends == Some(together));
+            for ((_, found), column) in these {
+                let column: &mut Vec<_> = column.get_or_insert_default();
+                column.extend(found.unwrap_or_else(|| vec![None; groups.len()]));
+            }
+        }
     }
     limits.check_size(0, 0)?;
     Ok(all)
 }
 
+/// How many intervals are computed at once. Those of all columns are kept until the last one is known, and what is computed
+/// from released values step by step may have many.
+const AT_ONCE: usize = 1 << 20;
+
+/// The number of columns that are computed for each group, in all steps together.
+pub fn computed_columns(above: &Plain) -> usize {
+    let mut known = HashMap::new();
+    columns(above, &[], &|_, _| (), &mut known);
+    known.values().map(Vec::len).sum()
+}
+
 /// The intervals of a column, by group; `None` if it is not computed.
 type Column = Option<Vec<Option<Interval>>>;
 
-/// Keys and aggregates, where this many bars must hold at once.
-fn given(released: &Released, together: usize) -> Vec<Column> {
+/// Keys and aggregates of some groups, where this many bars must hold at once.
+fn given(released: &Released, together: usize, groups: Range<usize>) -> Vec<Column> {
     let number = |item: &Item| match item {
         Item::Integer(value) => Some(*value as f64),
         Item::Number(value) => Some(*value),
@@ -73,7 +100,7 @@ fn given(released: &Released, together: usize) -> Vec<Column> {
     };
     let keys = released.keys.iter().map(|column| {
         let point = |group: usize| number(&cell(column, group)).map(Interval::point);
-        Some((0..released.groups).map(point).collect())
+        Some(groups.clone().map(point).collect())
     });
     let none = BTreeMap::new();
     let aggregates = released.columns.iter().enumerate().map(|(place, cells)| {
@@ -91,7 +118,7 @@ fn given(released: &Released, together: usize) -> Vec<Column> {
                 Bar::Within(interval) | Bar::Anywhere(interval) => Some(interval),
             }
         };
-        Some(cells.iter().enumerate().map(around).collect())
+        Some(groups.clone().zip(&cells[groups.clone()]).map(around).collect())
     });
     keys.chain(aggregates).collect()
 }
@@ -122,8 +149,6 @@ fn columns<T: Clone>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::Cell;
     use super::*;
     use crate::algebra::Type;
@@ -159,6 +184,7 @@ mod tests {
         );
         let on = dependencies(&above, 1, 2);
         let set = |places: &[usize]| Some(places.iter().copied().collect::<BTreeSet<_>>());
+        let on: Vec<_> = on.iter().map(Option::as_deref).map(Option::<&_>::cloned).collect();
         assert_eq!(on, [set(&[0]), set(&[0, 1]), set(&[0, 1]), set(&[])]);
         let depends = [Some(1), Some(2), Some(2), None];
         let found = intervals(&above, &depends, &released(), &Limits::default()).unwrap();
