@@ -289,7 +289,7 @@ fn joined(
         if looks > limits.public_pairs {
             return Err(TooLarge::new("a join of public tables compares too many pairs of rows", limits.public_pairs));
         }
-        lookup.pairs(left.columns(), left.rows(), PAIRS, |ours, theirs| {
+        lookup.pairs(left.columns(), left.rows(), PAIRS, 0, |ours, theirs| {
             let both = left.taken(ours).beside(&right.taken(theirs));
             size.add(&both, limits)?;
             all.push(both);

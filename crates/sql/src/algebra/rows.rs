@@ -19,14 +19,14 @@
 //! An operator that is not listed here does not exist: sorting, limits, window functions, correlated sub-queries and
 //! joins between rows of different units have no private form.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use reticent_table::{Request, UnitType};
 
 use super::Type;
 use super::aggregate::Aggregate;
-use super::expr::Expr;
+use super::expr::{Expr, TextWork};
 use super::lookup::Lookup;
 
 /// A relation of private rows.
@@ -237,15 +237,22 @@ impl Rows {
     /// Aggregates within units; `None` unless the rows carry units and the aggregates are over their columns.
     pub fn within(input: &Arc<Self>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Option<Self> {
         let unit = Some(input.unit?);
-        // Computed in a projection first, so that the long texts of rows held in memory are counted.
-        if keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).any(|one| one.growing() > 0) {
-            let all = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
-            let input = Arc::new(Self::project(input, all)?);
-            let mut columns = input.columns.iter().enumerate().map(|(place, kind)| Expr::column(place, *kind));
-            let keys = columns.by_ref().take(keys.len()).collect();
-            let aggregates =
-                aggregates.into_iter().map(|one| one.of(&mut || columns.next().expect("one for each"))).collect();
-            return Self::within(&input, keys, aggregates);
+        let expressions = || keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
+        // Computed in a projection first, so that all texts are columns of the rows that are held in memory, and count.
+        let is_text = |one: &Expr| one.kind() == Type::Text || TextWork::of([one]).texts() > 0;
+        if expressions().any(|one| one.as_column().is_none() && is_text(one)) {
+            let mut distinct: Vec<Expr> = Vec::new();
+            let mut column = |one: &Expr| {
+                let place = distinct.iter().position(|other| other == one).unwrap_or(distinct.len());
+                if place == distinct.len() {
+                    distinct.push(one.clone());
+                }
+                Expr::column(place, one.kind())
+            };
+            let keys = keys.iter().map(&mut column).collect();
+            let of = |one: &Aggregate| one.clone().of(&mut || column(one.expressions().expect("it has an argument")));
+            let aggregates = aggregates.iter().map(of).collect();
+            return Self::within(&Arc::new(Self::project(input, distinct)?), keys, aggregates);
         }
         let mut read = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
         let fits = read.all(|one| one.reads(&input.columns));
@@ -295,6 +302,39 @@ impl Rows {
     /// Returns the most long texts that one input row can yield; limited by [`Limits::long_texts`](super::Limits).
     pub fn long_texts(&self) -> u64 {
         self.long_texts
+    }
+
+    /// Returns how many texts are computed or encoded for one row at a time: as join keys and values in all operators
+    /// together, and in the widest row that waits for others of its unit. At most
+    /// [`MOST_TEXTS`](super::expr::MOST_TEXTS).
+    pub fn texts(&self) -> usize {
+        fn add(rows: &Rows, seen: &mut HashSet<*const Rows>, widest: &mut usize) -> usize {
+            if !seen.insert(rows) {
+                return 0;
+            }
+            // With its unit.
+            let mut waits = |rows: &Rows| {
+                *widest = (*widest).max(1 + rows.columns.iter().filter(|kind| **kind == Type::Text).count());
+            };
+            let own = match &rows.operator {
+                Operator::Scan { .. } | Operator::Union { .. } => 0,
+                Operator::Filter { condition, .. } => TextWork::of([condition]).texts(),
+                Operator::Project { columns, .. } => TextWork::of(columns).texts(),
+                Operator::Lookup { lookup, .. } => lookup.texts(),
+                Operator::Within { input, .. } => {
+                    waits(input);
+                    0
+                }
+                Operator::Join { left, right, condition, .. } => {
+                    waits(left);
+                    waits(right);
+                    TextWork::of(condition).texts()
+                }
+            };
+            rows.inputs().into_iter().fold(own, |sum, input| sum + add(input, seen, widest))
+        }
+        let mut widest = 0;
+        add(self, &mut HashSet::new(), &mut widest) + widest
     }
 
     /// Returns the most rows that one unit can have, if the query alone implies a bound: 1 after aggregation by unit.

@@ -25,6 +25,7 @@ use reticent::secrets::Quiet;
 use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
+use crate::algebra::expr::MOST_TEXTS;
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
 use crate::bounded::Bounded;
@@ -68,6 +69,9 @@ pub struct Query {
     guarantee: Guarantee,
     cost: Cost,
 }
+
+/// The bytes for each group in each column of the answer: its interval, the value shown and its text.
+const BYTES_PER_CELL: usize = 96;
 
 /// Before a search for bounds, or without one.
 const NOTHING_FOUND: &Found = &[];
@@ -151,6 +155,11 @@ impl Query {
         };
         let cost = Cost::of(&resolved, &design, keys.as_ref(), together(&resolved).len());
         cost.check(&limits)?;
+        let computed: Vec<Expr> = resolved.measured.keys.iter().chain(&design.inputs).cloned().collect();
+        let texts = engine::texts(&resolved.measured.rows, &computed);
+        if texts > MOST_TEXTS {
+            return Err(TooLarge::new(format!("it computes or compares {texts} texts for each row"), MOST_TEXTS).into());
+        }
         let answer = weighing.as_ref().map_or_else(|| vec![design.guarantee.clone()], Weighed::costs);
         let costs = search.iter().flat_map(Search::costs).chain(answer);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
@@ -321,7 +330,7 @@ impl Query {
                 }
             }
         }
-        self.answer_of(&released, self.summary_of(&design, &found, limits))
+        self.answer_of(&design, &released, self.summary_of(&design, &found, limits))
     }
 
     /// Releases the bounds that are to be found.
@@ -355,8 +364,11 @@ impl Query {
         design(&self.resolved, &self.weights, touched, self.design.selects_keys(), budget, found)
     }
 
-    /// Computes the answer from released numbers.
-    pub(crate) fn answer_of(&self, released: &release::Released, summary: Summary) -> Result<Answer> {
+    /// Computes the answer from the released numbers of a design.
+    pub(crate) fn answer_of(&self, design: &Design, released: &release::Released, summary: Summary) -> Result<Answer> {
+        let mut reserved = self.engine.memory.reserve();
+        let cells = released.groups.saturating_mul(self.resolved.columns.len());
+        reserved.try_grow(cells.saturating_mul(BYTES_PER_CELL)).map_err(|_| Error::AnswerTooLarge)?;
         let kinds = self.resolved.measured.kinds();
         let values = released.columns.iter().zip(&kinds[self.resolved.keys.len()..]);
         let values = values.map(|(cells, kind)| release::values::column(cells, *kind));
@@ -364,7 +376,9 @@ impl Query {
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let limits = Limits::from_now();
         let above = || {
-            let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &limits)?;
+            let bar =
+                |together: usize, place: usize, group: usize| draw::joint_bar(design, released, together, place, group);
+            let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &bar, &limits)?;
             Ok((self.resolved.above.compute(&given, &limits)?, derived))
         };
         let (computed, derived) = on_a_large_stack(&limits, above).map_err(|error| match error {
