@@ -139,9 +139,8 @@ impl Query {
             Bounded::Weighed => {
                 let groups = if grouped { keys.as_ref().map(|keys| keys.len() as u64) } else { Some(1) };
                 let statistics = &resolved.measured.statistics;
-                let weighed = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
+                let (weighed, design) = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
                 let touched = weighed.least()?;
-                let design = planned(&touched, &weighed.weights.rest)?;
                 (Some(weighed), touched, design)
             }
         };
@@ -321,7 +320,7 @@ impl Query {
         let (design, mut released, limits) = match &self.weighing {
             Some(weighed) => self.draw_weighed(weighed, &found, key, permit)?,
             None => {
-                let design = self.design_with(&self.contribution, self.budget(), &found)?;
+                let design = self.first_design(&found)?;
                 let groups = self.groups(&design, key)?;
                 let released = draw::draw(&design, groups, None, &self.together(), permit)?;
                 (design, released, Vec::new())
@@ -353,6 +352,15 @@ impl Query {
     /// The budget of the answer, after that of a search for bounds.
     fn budget(&self) -> &Guarantee {
         self.search.as_ref().map_or(&self.options.guarantee, |search| &search.rest)
+    }
+
+    /// The design for the contribution that was planned with; it changes only if bounds were to be found.
+    fn first_design(&self, found: &Found) -> Result<Design> {
+        if self.search.is_none() {
+            return Ok(self.design.clone());
+        }
+        let budget = self.weighing.as_ref().map_or(self.budget(), |weighed| &weighed.weights.rest);
+        self.design_with(&self.contribution, budget, found)
     }
 
     /// The design with the bounds that were found.
