@@ -19,7 +19,7 @@
 //! An operator that is not listed here does not exist: sorting, limits, window functions, correlated sub-queries and
 //! joins between rows of different units have no private form.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use reticent_table::{Request, UnitType};
@@ -43,6 +43,7 @@ pub struct Rows {
     long_texts: u64,
     unit_columns: BTreeSet<usize>,
     rows_per_unit: Option<u64>,
+    are_groups: bool,
 }
 
 /// The operators on private rows: a closed list.
@@ -179,7 +180,19 @@ impl Rows {
         }
         let (fan_out, long_texts) = (fan_out(&operator), long_texts(&operator));
         let (unit_columns, rows_per_unit) = (unit_columns(&operator), rows_per_unit(&operator));
-        Self { operator, columns, unit, stability, tables, fan_out, long_texts, unit_columns, rows_per_unit }
+        let are_groups = are_groups(&operator);
+        Self {
+            operator,
+            columns,
+            unit,
+            stability,
+            tables,
+            fan_out,
+            long_texts,
+            unit_columns,
+            rows_per_unit,
+            are_groups,
+        }
     }
 
     /// The rows of a private table.
@@ -333,16 +346,33 @@ impl Rows {
     /// Whether each row is a sub-query's aggregate over rows of one unit. Counting rows then counts units, or a unit's
     /// groups.
     pub fn are_groups(&self) -> bool {
-        match &self.operator {
-            Operator::Scan { .. } => false,
-            Operator::Within { .. } => true,
-            Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
-                input.are_groups()
+        self.are_groups
+    }
+
+    /// Returns how many rows all operators together process for one row of a table, and at least one each: an operator
+    /// without rows takes time, too. It bounds the work; limited by [`Limits::work`](super::Limits).
+    ///
+    /// A relation with several users is computed once where rows carry units, and once for each user otherwise
+    /// ([`engine`](crate::engine)): n relations, each used twice by the next, are then 2ⁿ times as much work.
+    pub fn work(&self) -> u64 {
+        /// The work, and the rows of the relation itself. Pairs within a unit are limited separately.
+        fn all(rows: &Rows, known: &mut HashMap<*const Rows, (u64, u64)>) -> (u64, u64) {
+            if let Some(&(work, own)) = known.get(&std::ptr::from_ref(rows)) {
+                return (if rows.unit.is_some() { 0 } else { work }, own);
             }
-            // If either side has rows of a table, the pairs count as such rows.
-            Operator::Join { left, right, .. } => left.are_groups() && right.are_groups(),
-            Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups()),
+            let inputs: Vec<(u64, u64)> = rows.inputs().into_iter().map(|input| all(input, known)).collect();
+            let read = inputs.iter().fold(0u64, |sum, (_, rows)| sum.saturating_add(*rows));
+            let own = match &rows.operator {
+                Operator::Scan { .. } => 1,
+                Operator::Lookup { lookup, .. } => read.saturating_mul(lookup.most_matches()),
+                Operator::Join { .. } => inputs.iter().map(|(_, rows)| *rows).max().unwrap_or(0),
+                _ => read,
+            };
+            let total = inputs.iter().fold(read.max(own).max(1), |sum, (work, _)| sum.saturating_add(*work));
+            known.insert(rows, (total, own));
+            (total, own)
         }
+        all(self, &mut HashMap::new()).0
     }
 
     /// Returns the input relations.
@@ -371,6 +401,19 @@ fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
             let all = inputs.iter().map(|input| input.unit_columns.clone());
             all.reduce(|one, other| &one & &other).unwrap_or_default()
         }
+    }
+}
+
+/// If either side of a join has rows of a table, the pairs count as such rows.
+fn are_groups(operator: &Operator) -> bool {
+    match operator {
+        Operator::Scan { .. } => false,
+        Operator::Within { .. } => true,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
+            input.are_groups
+        }
+        Operator::Join { left, right, .. } => left.are_groups && right.are_groups,
+        Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups),
     }
 }
 

@@ -90,7 +90,7 @@ pub struct Engine {
 pub const BUCKETS: usize = 64;
 
 /// The default memory limit of a query.
-const MEMORY: usize = 4 << 30;
+pub(crate) const MEMORY: usize = 4 << 30;
 
 impl Default for Engine {
     fn default() -> Self {

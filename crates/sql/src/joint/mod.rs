@@ -26,7 +26,9 @@ pub use exact::Exact;
 pub use shape::{Part, Shape};
 
 use crate::answer::{Answer, Share, Shows, Summary, half_widths};
+use crate::engine::MEMORY;
 use crate::error::{Error, Result};
+use crate::limits::RunLimits;
 use crate::options::Options;
 use crate::query::{Input, Query};
 use crate::release::design::Paid;
@@ -89,6 +91,7 @@ impl JointQuery {
         // How active people are is known to no party alone.
         let options = Options { may_weigh: false, ..options };
         let query = Query::prepare_if(sql, inputs, options, refuse::shapeless)?;
+        query.check_memory(&RunLimits { memory: Some(MEMORY as u64), ..RunLimits::default() })?;
         let shape = Shape::of(&query)?;
         let order = query.order_of_groups()?.ok_or_else(|| refuse::equal_keys(&query))?;
         Ok(Self { query, shape, order })

@@ -11,30 +11,35 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::interval::{Interval, followed, interval};
 use super::values::{Bar, Released, Value};
 use crate::algebra::column::cell;
 use crate::algebra::{Expr, Limits, Plain, TooLarge, Value as Item};
 
-/// The aggregates that each column depends on; `None` if it has no bar.
-pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTreeSet<usize>>> {
-    let of_key = (0..keys).map(|_| Some(BTreeSet::new()));
-    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(BTreeSet::from([place])))).collect();
-    let of = |expression: &Expr, columns: &[Option<BTreeSet<usize>>]| {
-        let (mut places, mut all) = (BTreeSet::new(), BTreeSet::new());
+/// The aggregates that each column depends on; `None` if it has no bar. Columns share their sets: many columns may depend
+/// on many aggregates.
+pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<Arc<BTreeSet<usize>>>> {
+    let none = Arc::new(BTreeSet::new());
+    let of_key = (0..keys).map(|_| Some(none.clone()));
+    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(Arc::new(BTreeSet::from([place]))))).collect();
+    let of = |expression: &Expr, columns: &[Option<Arc<BTreeSet<usize>>>]| {
+        let (mut places, mut all) = (BTreeSet::new(), none.clone());
         expression.columns(&mut places);
         for place in places {
-            all.extend(columns.get(place)?.as_ref()?);
+            let more = columns.get(place)?.as_ref()?;
+            match (more.is_subset(&all), all.is_subset(more)) {
+                (true, _) => {}
+                (false, true) => all = more.clone(),
+                (false, false) => Arc::make_mut(&mut all).extend(more.iter()),
+            }
         }
         // Whatever is computed from keys alone is exact.
         (all.is_empty() || followed(expression)).then_some(all)
     };
     columns(above, &given, &of, &mut HashMap::new())
 }
-
-/// Groups whose intervals are computed together: what every expression needs for them takes little memory.
-const GROUPS: usize = 64;
 
 /// The interval of each group's value, for each column with a bar. `bar` is that of an aggregate in a group, where a number
 /// of bars must hold at once, if it differs from the one released.
@@ -50,10 +55,11 @@ pub fn intervals(
 ) -> Result<Vec<Column>, TooLarge> {
     let mut all: Vec<Column> = depends.iter().map(|depends| depends.map(|_| Vec::new())).collect();
     let together: BTreeSet<usize> = depends.iter().copied().flatten().collect();
+    let at_once = (AT_ONCE / (released.keys.len() + released.columns.len() + computed_columns(above)).max(1)).max(1);
     for together in together {
-        for from in (0..released.groups).step_by(GROUPS) {
+        for from in (0..released.groups).step_by(at_once) {
             limits.check_size(0, 0)?;
-            let groups = from..released.groups.min(from + GROUPS);
+            let groups = from..from.saturating_add(at_once).min(released.groups);
             let given = given(released, groups.clone(), &|place, group| bar(together, place, group));
             let of = |expression: &Expr, columns: &[Column]| -> Column {
                 let at = |group: usize| {
@@ -71,6 +77,17 @@ pub fn intervals(
     }
     limits.check_size(0, 0)?;
     Ok(all)
+}
+
+/// How many intervals are computed at once. Those of all columns are kept until the last one is known, and what is computed
+/// from released values step by step may have many.
+const AT_ONCE: usize = 1 << 20;
+
+/// The number of columns that are computed for each group, in all steps together.
+pub fn computed_columns(above: &Plain) -> usize {
+    let mut known = HashMap::new();
+    columns(above, &[], &|_, _| (), &mut known);
+    known.values().map(Vec::len).sum()
 }
 
 /// The intervals of a column, by group; `None` if it is not computed.
@@ -134,7 +151,6 @@ fn columns<T: Clone>(
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::Arc;
 
     use super::super::Cell;
     use super::*;
@@ -169,6 +185,7 @@ mod tests {
         );
         let on = dependencies(&above, 1, 2);
         let set = |places: &[usize]| Some(places.iter().copied().collect::<BTreeSet<_>>());
+        let on: Vec<_> = on.iter().map(Option::as_deref).map(Option::<&_>::cloned).collect();
         assert_eq!(on, [set(&[0]), set(&[0, 1]), set(&[0, 1]), set(&[])]);
         let depends = [Some(1), Some(2), Some(2), None];
         let wider = |together: usize, _, _| (together == 2).then_some(Bar::HalfWidth(2.0));
@@ -183,7 +200,7 @@ mod tests {
     /// Group by group, in batches.
     #[test]
     fn every_group_has_its_own_interval() {
-        let groups = 3 * GROUPS + 1;
+        let groups = AT_ONCE / 2 + 1;
         let cell = |value: usize| Cell { value: Value::Integer(value as i64), bar: Bar::Exact };
         let columns = vec![(0..groups).map(cell).collect()];
         let (additive, widths) = (Vec::new(), BTreeMap::new());
