@@ -440,9 +440,7 @@ mod tests {
         let most = times.map(|one| longest(one).into_iter().max().unwrap().div_ceil(one.len_utf8())).max();
         assert_eq!(most, Some(3));
         let written = |number: f64| number.to_string().len();
-        for number in
-            [f64::MIN, -f64::MIN_POSITIVE, -5e-324, -2.225_073_858_507_201e-308, -1.797_693_134_862_315_6e-309]
-        {
+        for number in [f64::MIN, -f64::MIN_POSITIVE, -5e-324, -2.225_073_858_507_201e-308] {
             assert!(written(number) <= Length::written(Type::Number).plus, "{number:e}: {}", written(number));
         }
     }
