@@ -60,7 +60,8 @@ impl Memory {
         self.used.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn limit(&self) -> usize {
+    /// The limit, in bytes.
+    pub fn limit(&self) -> usize {
         self.limit
     }
 

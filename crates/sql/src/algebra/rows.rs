@@ -91,8 +91,9 @@ pub enum Operator {
     ///
     /// *Stable* by unit: only rows of the same unit are ever paired, and whether they are depends on the two rows
     /// alone. The operator does not exist where the row is the unit, since no two rows carry the same one. A unit with
-    /// more than 2²² pairs to examine contributes no pairs, and one whose rows on one side take more than 256 MiB has
-    /// no rows on that side (`engine::gathered`): both are functions of the unit's own rows.
+    /// more than 2²² pairs to examine contributes no pairs, and one whose rows on one side take more than 256 MiB, or a
+    /// sixteenth of the memory limit, has no rows on that side (`engine::gathered`): both are functions of the unit's own
+    /// rows.
     Join {
         /// The left rows.
         left: Arc<Rows>,
@@ -107,8 +108,8 @@ pub enum Operator {
     /// For each unit and each value of the keys, aggregates of the unit's rows.
     ///
     /// *Stable* by unit: rows of different units are never in the same group. The output row carries the group's unit.
-    /// The operator does not exist where the row is the unit. A unit whose rows take more than 256 MiB has no output
-    /// rows, as in a join.
+    /// The operator does not exist where the row is the unit. A unit whose rows take too much memory has no
+    /// output rows, as in a join.
     Within {
         /// The rows to aggregate.
         input: Arc<Rows>,

@@ -2,9 +2,9 @@
 //!
 //! # Privacy
 //! If one unit's rows could exhaust memory, whether the process ends would reveal the unit's presence. A unit whose
-//! rows take more than `MOST` bytes in a relation is therefore dropped from it. This rule depends only on the unit's
-//! own rows: it preserves [stability by unit](crate::algebra::Stability::Unit), and does not depend on the order of
-//! rows.
+//! rows take more than `MOST` bytes in a relation, or more than a sixteenth of the memory limit, is therefore dropped
+//! from it. This rule depends only on the unit's own rows and on a limit set beforehand: it preserves [stability by
+//! unit](crate::algebra::Stability::Unit), and does not depend on the order of rows.
 
 use std::collections::HashSet;
 
@@ -18,6 +18,9 @@ use crate::algebra::groups::{Grouping, encoded};
 
 /// The most bytes of one unit's rows, where a cell counts 16 bytes plus the length of its text.
 const MOST: usize = 256 << 20;
+/// The part of the memory limit that one unit's rows may take: they are noticed at twice that much, for which twice as much
+/// is reserved, so that a unit alone needs a quarter of the limit at most.
+const PART: usize = 16;
 /// Bytes are reserved in steps of this size, twice as many as there are, because concatenation copies the rows.
 const STEP: usize = 1 << 20;
 
@@ -55,7 +58,7 @@ impl Held {
 impl<'a> Gathered<'a> {
     /// No rows yet.
     pub fn new(relation: &'a Rows, memory: &Memory) -> Self {
-        Self::with_most(relation, memory, MOST)
+        Self::with_most(relation, memory, MOST.min(memory.limit() / PART))
     }
 
     fn with_most(relation: &'a Rows, memory: &Memory, most: usize) -> Self {
@@ -179,6 +182,20 @@ mod tests {
         let held = gathered.finish();
         let buffers = held.chunk().columns()[0].as_string_view().data_buffers();
         assert!(buffers.iter().map(|buffer| buffer.len()).sum::<usize>() < 4000);
+    }
+
+    /// Whether the run ends must not be up to one unit whose rows alone exceed the memory limit.
+    #[test]
+    fn a_unit_cannot_exhaust_the_memory_limit() {
+        let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
+        let relation = Rows::scan(0, Request { unit, columns: vec![("s".into(), Type::Text)] });
+        let long: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(50_000)]));
+        let one = |unit: &str| Chunk::new(Some(Arc::new(StringViewArray::from(vec![unit]))), vec![long.clone()], 1);
+        let memory = Memory::new(16 << 20);
+        let mut gathered = Gathered::new(&relation, &memory);
+        gathered.add(one("somebody else")).unwrap();
+        (0..1000).for_each(|_| gathered.add(one("somebody")).unwrap());
+        assert_eq!(gathered.finish().chunk().rows(), 1);
     }
 
     #[test]

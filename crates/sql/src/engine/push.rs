@@ -330,11 +330,11 @@ mod tests {
     use crate::algebra::function::{Function, Text};
     use crate::algebra::{Lookup, Value};
 
-    /// A table of one unit with the numbers 0, 1, …, and its relation.
+    /// A table of 64 units with the numbers 0, 1, …, and its relation.
     fn numbers(rows: i64, memory: &Memory) -> (Arc<Rows>, HashMap<Id, Held>) {
         let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
         let scan = Arc::new(Rows::scan(0, Request { unit, columns: vec![("x".into(), Type::Integer)] }));
-        let units: StringViewArray = (0..rows).map(|_| Some("somebody")).collect();
+        let units: StringViewArray = (0..rows).map(|row| Some(format!("{:08}", row % 64))).collect();
         let mut all = Gathered::new(&scan, memory);
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
         all.add(Chunk::new(Some(Arc::new(units)), vec![column], rows as usize)).unwrap();
@@ -348,7 +348,7 @@ mod tests {
 
     /// Without the split, 400 sums of 30,000 groups would be one chunk of 12 million values.
     #[test]
-    fn many_groups_of_one_unit_are_computed_a_few_at_a_time() {
+    fn many_groups_are_computed_a_few_at_a_time() {
         let engine = Engine::default();
         let (scan, held) = numbers(30_000, &engine.memory);
         let within = Arc::new(Rows::within(&scan, vec![x()], vec![Aggregate::Sum(x()); 400]).unwrap());
