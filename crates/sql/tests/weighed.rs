@@ -10,7 +10,7 @@ use reticent_sql::answer::Entry;
 use reticent_sql::{Input, Options, Query, Range, Table, Unit};
 use serde_json::Value as Json;
 
-const RUNS: u64 = 60;
+const RUNS: u64 = 28;
 
 /// A person, a group and a value.
 type Row = (u32, u32, f64);
@@ -139,7 +139,7 @@ fn people(rows: &[Row]) -> f64 {
 const ALL: [Asked; 4] = [("COUNT(*)", count), ("SUM(x)", sum), ("AVG(x)", mean), ("COUNT(DISTINCT person)", people)];
 
 /// Bars cover in at least 94 of 100 cases, also where values go with activity, where there are few units, and where the most
-/// active ones gather in few groups.
+/// active ones gather in few groups; and they are not much wider than the errors.
 #[test]
 fn bars_cover_noise_and_contribution_limits() {
     for (rows, groups, epsilon) in [
@@ -151,12 +151,10 @@ fn bars_cover_noise_and_contribution_limits() {
         (gathered(3000, 12, 0.0, 40), 12, "1"),
     ] {
         for ((sql, _), seen) in ALL.iter().zip(coverage(&rows, groups, epsilon, &ALL)) {
-            let Seen { covered, number, .. } = seen;
-            let (error, width, rows) = (seen.median_error(), seen.width(), rows.len());
-            println!(
-                "{rows} {groups} {epsilon} {sql}: {covered} of {number}, error {error:.3}, width {width:.2}, {:.3}",
-                seen.half_widths[seen.half_widths.len() / 2]
-            );
+            let (covered, number, rows) = (seen.covered, seen.number, rows.len());
+            let (error, width) = (seen.median_error(), seen.width());
+            println!("{rows} {groups} {epsilon} {sql}: {covered} of {number}, error {error:.3}, width {width:.2}");
+            assert!(width < 3.0, "{sql}: {width}; {rows} {groups} {epsilon}");
             assert!(covered * 100 >= number * 94, "{sql}: {covered} of {number}; {rows} {groups} {epsilon}");
         }
     }
@@ -165,13 +163,10 @@ fn bars_cover_noise_and_contribution_limits() {
 /// The answer is worth having: with caps of 1 row in 1 group, counts were 98 % too low.
 #[test]
 fn counts_and_means_are_close_without_any_cap_given() {
-    let rows = skewed(20_000, 12, 0.0);
+    let rows = skewed(10_000, 12, 0.0);
     let found = coverage(&rows, 12, "1", &ALL[..3]);
-    for seen in &found {
-        println!("{} {} {} {}", seen.covered, seen.number, seen.median_error(), seen.width());
-    }
     let [count, sum, mean] = [0, 1, 2].map(|aggregate: usize| found[aggregate].median_error());
-    assert!(count < 0.05 && sum < 0.08 && mean < 0.03, "{count} {sum} {mean}");
+    assert!(count < 0.04 && sum < 0.06 && mean < 0.04, "{count} {sum} {mean}");
 }
 
 /// Keys that one person alone has do not appear; common ones do.

@@ -29,7 +29,7 @@ const TAIL: f64 = 1.5;
 /// # Accuracy
 /// Errors are sums of independent noises. Laplace noise is beyond d standard deviations with probability p = e^(−√2·d). Of
 /// all sums of Laplace and Gaussian noises with the same variance, a single Laplace noise has the heaviest tail: with scales
-/// 1 and b < 1, the sum is beyond t with probability (e^(−t) − b²·e^(−t/b))/(1 − b²), which at t = √2·d·√((1 + b²)/2) is
+/// 1 and b < 1, the sum is beyond t with probability (e^(−t) − b²·e^(−t/b))/(1 − b²), which at t = √2·d·√(1 + b²) is
 /// below p for d ≥ √2, hence for p ≤ 0.05 (tested, together with Gaussian noise, on a grid).
 pub fn deviations(together: u64) -> f64 {
     libm::log(together as f64 / (1.0 - LEVEL)) / std::f64::consts::SQRT_2
@@ -88,8 +88,11 @@ struct Total {
 /// These are independent, so their variances add up ([`deviations`]). If active units gather in few groups, more than 5 % of
 /// the groups may be outside, but no more than 1/k of them can have lost k times the average.
 ///
-/// Likewise a mean is moved by as much as the overall mean moves between the two caps; how far a group's own mean moves is taken
-/// to have a standard deviation of 1.5 times that, as far as it is more than noise.
+/// Likewise a mean is moved by as much as the overall mean moves between the two caps. How far a group's own mean moves is
+/// taken to have a standard deviation of 1.5 times that, as far as it is more than noise. Besides, a group's mean moves even
+/// if the overall one does not, because its rows are weighed differently: by ℓ·(m' − m) if the wider caps add a share ℓ of
+/// the weight with the mean m'. Where means of groups differ, so do the means of parts of a group: m' − m is taken to have half
+/// the standard deviation of groups' means, which is estimated, and of a mean of as many values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Correction {
     rows: Option<Ratio>,
@@ -116,6 +119,10 @@ pub struct Shift {
     by: f64,
     /// Its variance; infinite if nothing is known.
     variance: f64,
+    /// The share of weight that the wider caps add.
+    added: f64,
+    /// The variance of groups' means.
+    between: f64,
 }
 
 impl Totals {
@@ -218,7 +225,8 @@ impl ReleasedTotals {
                     correction.units = Some(ratio(&small, added, [caps.groups, wider.groups], known[1]));
                 }
                 Additive::Ends(..) => {
-                    correction.means.insert(place, Shift::of(&small, added));
+                    let variance = design.variance(&design.additive[place]);
+                    correction.means.insert(place, Shift::of(&small, added).between(&noisy[place], &small, variance));
                 }
                 _ => correction.rows = Some(ratio(&small, added, [caps.rows, wider.rows], known[0])),
             }
@@ -279,7 +287,7 @@ impl Ratio {
 }
 
 impl Shift {
-    const UNKNOWN: Self = Self { by: 0.0, variance: f64::INFINITY };
+    const UNKNOWN: Self = Self { by: 0.0, variance: f64::INFINITY, added: 1.0, between: 0.0 };
 
     /// From the ends with the caps of the answer, and what wider ones add to them.
     ///
@@ -297,9 +305,29 @@ impl Shift {
             return Self::UNKNOWN;
         }
         let mean = (above / all).clamp(0.0, 1.0);
-        let each = mean * mean + (1.0 - mean) * (1.0 - mean);
-        let variance = each * (added.variance + (more / all) * (more / all) * small.variance);
-        Self { by: (more_above - mean * more) / wide, variance: variance / (wide * wide) }
+        let variance = of_residual(mean) * (added.variance + (more / all) * (more / all) * small.variance);
+        let by = (more_above - mean * more) / wide;
+        Self { by, variance: variance / (wide * wide), added: (more / wide).clamp(0.0, 1.0), between: 0.0 }
+    }
+
+    /// With the variance of the means of groups, from their noisy ends and the variance of the noise on each.
+    ///
+    /// With the overall mean m, x − m·n is n times as far from 0 as the group's mean is from m, plus noise of a known
+    /// variance. So the sum of its squares, less that of noise, over the sum of n² is the variance of means, weighted by n².
+    fn between(self, ends: &[i64], total: &Total, variance: f64) -> Self {
+        let mean = (total.numbers[0] as f64 / (total.numbers[0] as f64 + total.numbers[1] as f64)).clamp(0.0, 1.0);
+        let groups = ends.len() as f64 / 2.0;
+        let (mut residuals, mut squares) = (0.0, 0.0);
+        for pair in ends.chunks_exact(2) {
+            let (above, all) = (pair[0] as f64, pair[0] as f64 + pair[1] as f64);
+            let residual = above - mean * all;
+            // The overall mean is that of these groups, so the residuals add up to 0.
+            residuals += residual * residual * groups / (groups - 1.0).max(1.0) - of_residual(mean) * variance;
+            squares += all * all - 2.0 * variance;
+        }
+        // No variable between 0 and 1 has a larger variance than 1/4.
+        let between = if squares > 0.0 { (residuals / squares).clamp(0.0, 0.25) } else { 0.25 };
+        Self { between, ..self }
     }
 
     /// A mean and its half-width of this many standard deviations, from noisy ends and the variance of each.
@@ -317,7 +345,10 @@ impl Shift {
         let moved = (mean + self.by * range).clamp(lower, upper);
         let (above, all) = (ends.above_lower as f64, ends.above_lower as f64 + ends.below_upper as f64);
         let far = deviations * deviations;
-        let unequal = SPREAD_OF_MEANS * SPREAD_OF_MEANS * (self.by * self.by - self.variance).max(0.0);
+        let share = (mean - lower) / range;
+        let of_values = share * (1.0 - share) / ends.count(grid).max(1.0);
+        let unequal = SPREAD_OF_MEANS * SPREAD_OF_MEANS * (self.by * self.by - self.variance).max(0.0)
+            + self.added * self.added / 4.0 * (self.between + of_values);
         let square = all * all - 2.0 * far * variance;
         if !self.variance.is_finite() || all <= 0.0 || square <= 0.0 {
             return (moved, range);
@@ -325,12 +356,16 @@ impl Shift {
         let half_linear = above * all - far * variance;
         let constant = above * above - far * (variance + all * all * (self.variance + unequal));
         let root = (half_linear * half_linear - square * constant).max(0.0).sqrt();
-        let share = (mean - lower) / range;
         let (low, high) = ((half_linear - root) / square, (half_linear + root) / square);
         // Values are rounded to the grid, by up to half a step.
         let half_width = (high - share).max(share - low) * range + grid.step() / 2.0;
         (moved, half_width.min(range))
     }
+}
+
+/// The variance of (1 − m)·X − m·Y for noises X and Y of variance 1.
+fn of_residual(mean: f64) -> f64 {
+    mean * mean + (1.0 - mean) * (1.0 - mean)
 }
 
 #[cfg(test)]
@@ -368,7 +403,7 @@ mod tests {
 
     #[test]
     fn variances_of_independent_errors_add_up() {
-        // Caps 4 times as large add 140, and 20 are extrapolated: 7 in 8 of all were left out beyond the first cap.
+        // Caps 4 times as large add 140; an eighth of what the first cap left out is beyond them: 20.
         let ratio = Ratio::of(&total(&[800], 0.0), &total(&[140], 0.0), 4.0, 2.0);
         assert!((ratio.factor - 1.2).abs() < 1e-9 && (ratio.variance.sqrt() - 0.025).abs() < 1e-9, "{ratio:?}");
         let (value, variance) = ratio.of_count(80.0, 49.0);
@@ -394,18 +429,28 @@ mod tests {
         // Means of 40 and 50.
         let shift = Shift::of(&total(&[400, 600], 0.0), &total(&[600, 400], 0.0));
         assert!((shift.by - 0.1).abs() < 1e-9);
-        let ends = Ends { above_lower: 3000, below_upper: 7000 };
+        let ends = Ends { above_lower: 3_000_000, below_upper: 7_000_000 };
         let (mean, half_width) = shift.of_mean(&grid, &ends, 0.0, 2.0);
-        // Two standard deviations of 1.5 times the shift, and half a step.
-        let expected = 30.0 + grid.step() / 2.0;
-        assert!((mean - 40.0).abs() < 1e-6 && (half_width - expected).abs() < 1e-6, "{mean} {half_width}");
+        // Two standard deviations: 1.5 times the shift, and little that comes of so many values.
+        assert!(
+            (mean - 40.0).abs() < 1e-6 && (half_width - 30.0 - grid.step() / 2.0).abs() < 0.01,
+            "{mean} {half_width}"
+        );
+        // Means of 30 and 50, without noise: a variance of 1 %, and half of the weight is added.
+        let unequal = shift.between(&[3000, 7000, 5000, 5000], &total(&[8000, 12_000], 0.0), 0.0);
+        assert!((unequal.between - 0.02).abs() < 1e-9 && (unequal.added - 0.5).abs() < 1e-9, "{unequal:?}");
+        let wider = unequal.of_mean(&grid, &ends, 0.0, 2.0).1;
+        let expected = 200.0 * (0.15f64.powi(2) + 0.02 / 16.0).sqrt() + grid.step() / 2.0;
+        assert!((wider - expected).abs() < 0.01, "{wider} {expected}");
+        // Noise alone is not taken for a difference.
+        assert_eq!(shift.between(&[3000, 7000, 5000, 5000], &total(&[8000, 12_000], 0.0), 4e6).between, 0.0);
     }
 
     /// The interval around a mean is that of the exact law, whatever the number of values.
     #[test]
     fn intervals_of_means_follow_their_noise() {
         let grid = Grid::new(&"0..100".parse().unwrap()).coarsened(100);
-        let still = Shift { by: 0.0, variance: 0.0 };
+        let still = Shift { by: 0.0, variance: 0.0, added: 0.0, between: 0.0 };
         let half_width = |ends: Ends| still.of_mean(&grid, &ends, 1e4, 2.0).1 - grid.step() / 2.0;
         // Far from 0: d·σ·√(m² + (1 − m)²)/n.
         let many = half_width(Ends { above_lower: 300_000, below_upper: 700_000 });

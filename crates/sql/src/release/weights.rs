@@ -40,6 +40,8 @@ const LITTLE: f64 = 0.01;
 const DOUBT: f64 = 2.0;
 /// Laplace noise exceeds this many standard deviations with probability e^(−4.5·√2)/2 = 0.0009: in any of 17 bins, 0.015.
 const CERTAIN: f64 = 4.5;
+/// The same with probability 0.007: enough for the largest bin, since totals that may be noise are not used either.
+const PROBABLE: f64 = 3.0;
 /// The same with probability 0.06: enough for a bin next to one that has units.
 const LIKELY: f64 = 1.5;
 /// Means are compared with those that have a cap up to this many times as large: beyond, noise would hide the difference.
@@ -143,7 +145,9 @@ impl Weights {
             groups: groups.is_none() || statistics.iter().any(counts_units),
         };
         let one_bin = Contribution::in_groups(adjacency, 1, Rows::AtMost(1))?.of_count()?;
-        let parts = vec![Part { sensitivity: one_bin, weight: 1 }; usize::from(needs.rows) + usize::from(needs.groups)];
+        // Units have at most as many groups as rows, and often far fewer: less noise is needed where they have more.
+        let weights = [(needs.rows, 2), (needs.groups, 1)].into_iter().filter(|(needed, _)| *needed);
+        let parts: Vec<Part> = weights.map(|(_, weight)| Part { sensitivity: one_bin, weight }).collect();
         let histograms = Batch::new(&parts, &without_delta(&part(budget, for_activity(groups))?))?;
         let (for_activity, for_correction) = (for_activity(groups), for_correction(groups));
         let correction = without_delta(&part(budget, for_correction)?);
@@ -262,9 +266,9 @@ impl Histogram {
     /// The last bin in which noise is not mistaken for units: it is next to others that have some, or has very many.
     fn last(&self) -> Option<usize> {
         let has = |bin: usize, deviations: f64| self.units[bin] as f64 > deviations * self.deviation;
-        let largest = (0..BINS).max_by_key(|&bin| self.units[bin]).filter(|&bin| has(bin, CERTAIN))?;
+        let largest = (0..BINS).max_by_key(|&bin| self.units[bin]).filter(|&bin| has(bin, PROBABLE))?;
         let next_to_it = (largest + 1..BINS).take_while(|&bin| has(bin, LIKELY)).last();
-        (0..BINS).rev().find(|&bin| has(bin, CERTAIN)).max(next_to_it)
+        (largest..BINS).rev().find(|&bin| has(bin, CERTAIN)).max(next_to_it).or(Some(largest))
     }
 
     /// The smallest power of √2 that this many units exceed, or fewer; 0 if there are none.
@@ -368,7 +372,7 @@ mod tests {
     #[test]
     fn noise_is_not_taken_for_units() {
         let of = |units: &[i64]| Histogram { units: [units, &[0; BINS]].concat()[..BINS].to_vec(), deviation: 10.0 };
-        assert_eq!(of(&[40, -12, 17]).last(), None);
+        assert_eq!((of(&[28, -12, 17]).last(), of(&[-3, 32, 14]).last()), (None, Some(1)));
         // Few are enough next to many; further off, many are needed.
         assert_eq!(of(&[900, 300, 16, 14, 30]).last(), Some(2));
         assert_eq!(of(&[900, 300, 16, 14, 46]).last(), Some(4));
