@@ -404,16 +404,23 @@ fn units_are_compared_and_not_only_hashed() {
 /// Weighted units, rows and steps of each group.
 type WeighedGroups = BTreeMap<(Option<String>, Option<i64>), (u64, u64, i128)>;
 
-/// What weights must give, slowly: by unit and group, then added up.
-fn weighed(rows: &[Row], caps: WeightCaps) -> WeighedGroups {
-    let weight = |number: usize, cap: u64| if number as u64 <= cap { 1 << 16 } else { (cap << 16) / number as u64 };
+/// What weights must give, slowly: by unit and group, then added up; with `wider` caps, what these add.
+fn weighed(rows: &[Row], caps: WeightCaps, wider: Option<WeightCaps>) -> WeighedGroups {
+    let weight = |number: usize, of: fn(WeightCaps) -> u64| {
+        let (number, small) = (number as u64, of(caps).min(number as u64));
+        let weight = wider.map_or(small, |wider| of(wider).min(number) - small);
+        (weight << 16) / number
+    };
     let mut by_unit: BTreeMap<i64, Vec<&Row>> = BTreeMap::new();
     for row in rows {
         by_unit.entry(row.0.unwrap_or_default()).or_default().extend(row.0.map(|_| row));
     }
     let mut groups = WeighedGroups::new();
     for rows in by_unit.values() {
-        let (counted, added) = (weight(rows.len(), caps.rows), weight(rows.len(), caps.values));
+        if rows.is_empty() {
+            continue;
+        }
+        let (counted, added) = (weight(rows.len(), |caps| caps.rows), weight(rows.len(), |caps| caps.values));
         let of_unit: std::collections::BTreeSet<_> = rows.iter().map(|row| (row.1.clone(), row.2)).collect();
         for row in rows {
             let group = groups.entry((row.1.clone(), row.2)).or_default();
@@ -422,7 +429,7 @@ fn weighed(rows: &[Row], caps: WeightCaps) -> WeighedGroups {
             group.2 += i128::from(steps.unwrap_or_default()) * i128::from(added);
         }
         for group in &of_unit {
-            groups.get_mut(group).unwrap().0 += weight(of_unit.len(), caps.groups);
+            groups.get_mut(group).unwrap().0 += weight(of_unit.len(), |caps| caps.groups);
         }
     }
     groups
@@ -462,10 +469,11 @@ proptest! {
         prop_assert_eq!(activity.rows.iter().sum::<u64>(), with_unit.len() as u64);
         prop_assert_eq!(activity.groups.iter().sum::<u64>(), with_unit.len() as u64);
         let found = weighing.finish(caps, wide).unwrap();
-        let expected = weighed(&rows, caps);
-        let overall = weighed(&rows, wide).into_values().fold((0, 0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2));
-        let Measured::Moments(moments) = &found.overall.measured[0] else { panic!("{found:?}") };
-        prop_assert_eq!((found.overall.units, found.overall.rows, i128::from(moments.sum)), overall);
+        let expected = weighed(&rows, caps, None);
+        let sum = |sum: (u64, u64, i128), one: (u64, u64, i128)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
+        let added = weighed(&rows, caps, Some(wide)).into_values().fold((0, 0, 0), sum);
+        let Measured::Moments(moments) = &found.added.measured[0] else { panic!("{found:?}") };
+        prop_assert_eq!((found.added.units, found.added.rows, i128::from(moments.sum)), added);
         prop_assert_eq!(found.groups.groups.len(), expected.len());
         let (places, floors) = (found.groups.keys[0].as_string_view(), found.groups.keys[1].as_primitive::<Int64Type>());
         for (number, group) in found.groups.groups.iter().enumerate() {
@@ -505,6 +513,27 @@ fn weighed_units_count_in_a_limited_number_of_groups() {
     let weights: Vec<u64> = some.iter().zip(&floors).map(|(group, &floor)| of_first(group, floor)).collect();
     assert_eq!(weights.iter().filter(|&&weight| weight == 2 * ((6 << 16) / 8)).count(), 4);
     assert_ne!(floors, groups(2, Some(4)).1);
+}
+
+/// What wider caps add is rounded down for each row of a unit: the difference of two rounded weights would exceed the
+/// difference of the caps, by up to a step for every row.
+#[test]
+fn what_wider_caps_add_is_limited_by_their_difference() {
+    let row = |unit: i64| (Some(unit), None, Some(0), Some(1.0), None);
+    let (caps, wider) = (WeightCaps { rows: 3, values: 3, groups: 1 }, WeightCaps { rows: 5, values: 5, groups: 2 });
+    for number in [1, 3, 4, 5, 6, 7, 1000, 40_009] {
+        let layout = Layout { unit: true, keys: 2, measures: Vec::new() };
+        let job = Job { schema: schema(Named::Integer), layout, caps: None, keys: None, choice: key(1) };
+        let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(&vec![row(1); number], Named::Integer)).unwrap();
+        let added = bounding.weigh(vec![worker], None).unwrap().finish(caps, wider).unwrap().added;
+        assert!(added.rows <= 2 << 16, "{number}: {}", added.rows);
+        assert!(
+            added.rows + number as u64 > (number as u64).clamp(3, 5).saturating_sub(3) << 16,
+            "{number}: {added:?}"
+        );
+    }
 }
 
 /// A unit with more than 2^16 rows, each of which weighs nothing, is still in its group: if it were not, the group's number

@@ -30,6 +30,20 @@ pub struct WeightCaps {
     pub groups: u64,
 }
 
+impl WeightCaps {
+    /// Caps of 0: what larger caps add to them is all of the weight.
+    const NONE: Self = Self { rows: 0, values: 0, groups: 0 };
+
+    /// By how much larger these caps are, each.
+    pub fn beyond(&self, smaller: &Self) -> Self {
+        Self {
+            rows: self.rows.saturating_sub(smaller.rows),
+            values: self.values.saturating_sub(smaller.values),
+            groups: self.groups.saturating_sub(smaller.groups),
+        }
+    }
+}
+
 /// How many units have how many rows: the number of units with 2^(b−1) < rows ≤ 2^b, for every b. Exact, not private: a
 /// unit is in one bin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,8 +81,8 @@ impl Activity {
 pub struct Weighted {
     /// By group.
     pub groups: Groups,
-    /// Over all groups, with weights of their own. Units count once for each of their groups.
-    pub overall: Group,
+    /// What wider caps would add, over all groups. Units count once for each of their groups.
+    pub added: Group,
 }
 
 /// All rows of a job without caps, partitioned by unit. Made by [`Bounding::weigh`].
@@ -77,7 +91,8 @@ pub struct Weighted {
 /// With [`WeightCaps`] C, each of the n rows of a unit has the weight w = ⌊2^16·C/n⌋, or 2^16 if n ≤ C. Over all groups
 /// together a unit has the weight n·w ≤ 2^16·C: adding or removing it moves the weighted number of rows by at most that
 /// in the L1 norm, and any sum of values within 0..W by at most 2^16·C·W. (With k groups instead of n rows the same holds
-/// for the weighted number of units.) The weights depend on the unit's own rows alone, and so does which of its groups
+/// for the weighted number of units.) What wider caps C' would add is measured with the weights ⌊2^16·m/n⌋, where
+/// m = min(n, C') − min(n, C) ≤ C' − C: a unit has at most 2^16·(C' − C) of it. The weights depend on the unit's own rows alone, and so does which of its groups
 /// count, if their number is limited. The caps must be chosen without looking at the rows, or privately, by a release from
 /// [`Weighing::activity`].
 ///
@@ -131,17 +146,17 @@ impl Weighing {
         Ok(sum)
     }
 
-    /// The statistics with these weights, by group and overall.
+    /// The statistics with these weights, by group, and what wider caps would add to them overall.
     ///
     /// # Errors
     /// If memory or disk space runs out, or it is interrupted.
-    pub fn finish(mut self, caps: WeightCaps, overall: WeightCaps) -> Result<Weighted> {
+    pub fn finish(mut self, caps: WeightCaps, wider: WeightCaps) -> Result<Weighted> {
         let memory = self.bounding.memory().clone();
         let groups = self.part.keys.len();
         let features = self.part.plan.features.len();
         let all = self.over_buckets(|buckets| {
             let totals = || self.part.plan.totals(&memory);
-            let mut sums = [(totals(), caps), (totals(), overall)];
+            let mut sums = [(totals(), WeightCaps::NONE..caps), (totals(), caps..wider)];
             sums[0].0.resize(groups)?;
             sums[1].0.resize(1)?;
             let mut rows = Rows::default();
@@ -159,18 +174,18 @@ impl Weighing {
         })?;
         let (same, one) = (Renumbering::none(groups, &self.part.items), Renumbering::none(1, &self.part.items));
         let mut all = all.into_iter();
-        let [grouped, mut overall] = all.next().ok_or(Error::Memory)?;
+        let [grouped, mut added] = all.next().ok_or(Error::Memory)?;
         self.part.totals = grouped;
         for [grouped, more] in all {
             self.part.totals.absorb(grouped, &same)?;
-            overall.absorb(more, &one)?;
+            added.absorb(more, &one)?;
         }
-        let overall = overall.finish(&self.part.items, &[true]);
+        let added = added.finish(&self.part.items, &[true]);
         let first = |numbers: &[u64]| numbers.first().copied().unwrap_or_default();
-        let measured = overall.measured.into_iter().filter_map(|groups| groups.into_iter().next()).collect();
-        let overall = Group { units: first(&overall.units), rows: first(&overall.rows), measured };
+        let measured = added.measured.into_iter().filter_map(|groups| groups.into_iter().next()).collect();
+        let added = Group { units: first(&added.units), rows: first(&added.rows), measured };
         self.part.account()?;
-        Ok(Weighted { groups: self.part.into_groups(&memory)?, overall })
+        Ok(Weighted { groups: self.part.into_groups(&memory)?, added })
     }
 
     /// Lets several threads go through all buckets.
@@ -262,11 +277,11 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The weight of each of `number` rows or groups.
-fn weight(number: u64, cap: u64) -> u64 {
-    const ONE: u128 = 1 << WEIGHT_BITS;
-    // At most 2^16, since the quotient is below that where the number exceeds the cap.
-    if number <= cap { ONE as u64 } else { (ONE * u128::from(cap) / u128::from(number)) as u64 }
+/// The weight of each of `number` rows or groups that one cap gives them beyond a smaller one.
+fn weight(number: u64, caps: Range<u64>) -> u64 {
+    let between = number.min(caps.end).saturating_sub(caps.start);
+    // At most 2^16, since no more lies between the caps than there is.
+    ((u128::from(between) << WEIGHT_BITS) / u128::from(number)) as u64
 }
 
 /// The rows of a bucket.
@@ -302,18 +317,20 @@ impl Rows {
         }
     }
 
-    fn add_to(&self, (totals, caps): &mut (Totals, WeightCaps)) -> Result<()> {
-        let of_rows = |cap: u64| {
+    fn add_to(&self, (totals, Range { start, end }): &mut (Totals, Range<WeightCaps>)) -> Result<()> {
+        let of_rows = |caps: Range<u64>| {
             let unit = move |&(rows, _): &(u64, u64)| {
-                std::iter::repeat_n(weight(rows, cap) as i64, usize::try_from(rows).unwrap_or(usize::MAX))
+                std::iter::repeat_n(weight(rows, caps.clone()) as i64, usize::try_from(rows).unwrap_or(usize::MAX))
             };
             self.units.iter().flat_map(unit)
         };
         let of_groups = self.units.iter().flat_map(|&(_, groups)| {
-            std::iter::repeat_n(weight(groups, caps.groups), usize::try_from(groups).unwrap_or(usize::MAX))
+            let weight = weight(groups, start.groups..end.groups);
+            std::iter::repeat_n(weight, usize::try_from(groups).unwrap_or(usize::MAX))
         });
         totals.prepare(&self.groups, &self.features)?;
-        totals.add_weighted(&self.groups, &self.features, of_rows(caps.rows), of_rows(caps.values));
+        let (counted, added) = (of_rows(start.rows..end.rows), of_rows(start.values..end.values));
+        totals.add_weighted(&self.groups, &self.features, counted, added);
         totals.add_weighted_units(&self.presence, of_groups);
         Ok(())
     }

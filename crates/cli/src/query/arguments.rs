@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_groups: Option<String>,
     /// Rows that one unit contributes to each group at most, chosen at random. With `auto`, all rows of a unit count, with less weight
-    /// the more there are; how much a unit weighs at most is chosen privately for a tenth of the budget [default: auto]
+    /// the more there are; how much a unit weighs at most is chosen privately for 10 to 30 % of the budget [default: auto]
     #[arg(long, value_name = "N", help_heading = "Privacy")]
     pub max_rows: Option<String>,
     /// Clamping bounds of a column, chosen without looking at the data: age=0..120. `age=auto` finds them privately for two

@@ -40,10 +40,10 @@ impl Weighed {
         let mut weighed = Self { weights, grouped, adjacency, most: 1 };
         let first = design(&weighed.least()?, &weighed.weights.rest)?;
         let totals = weighed.totals(&first);
-        totals.batch(all(1))?;
+        totals.batch(Chosen::ONE)?;
         let has_noise = |cap: u64| -> Result<()> {
-            design(&weighed.contribution(all(cap).caps)?, &weighed.weights.rest)?;
-            totals.batch(all(cap)).map(drop)
+            design(&weighed.contribution(Chosen::all(cap).caps)?, &weighed.weights.rest)?;
+            totals.batch(Chosen::all(cap)).map(drop)
         };
         // Noise is out of range above some cap, if at all.
         let (mut low, mut high) = (0, LARGEST.ilog2());
@@ -60,7 +60,7 @@ impl Weighed {
 
     /// The contribution of units with the least weight.
     pub fn least(&self) -> Result<UnitContribution> {
-        self.contribution(all(1).caps)
+        self.contribution(Chosen::ONE.caps)
     }
 
     /// The cost of the answer.
@@ -93,12 +93,6 @@ impl Weighed {
     }
 }
 
-/// The same cap everywhere.
-fn all(cap: u64) -> Chosen {
-    let caps = WeightCaps { rows: cap, values: cap, groups: cap };
-    Chosen { caps, overall: caps, units: [None; 2] }
-}
-
 impl Query {
     /// Reads the rows, chooses contribution limits, and releases the answer.
     pub(super) fn draw_weighed(
@@ -114,8 +108,8 @@ impl Query {
         let activity = weighing.activity().map_err(|_| Error::Reading)?;
         let chosen = weighed.weights.choose(&activity, per_cap, weighed.most, permit)?;
         let design = self.design_with(&weighed.contribution(chosen.caps)?, &weighed.weights.rest, found)?;
-        let weighted = weighing.finish(chosen.caps, chosen.overall).map_err(|_| Error::Reading)?;
-        let totals = weighed.totals(&design).release(chosen, &activity, &weighted, permit)?;
+        let weighted = weighing.finish(chosen.caps, chosen.wider).map_err(|_| Error::Reading)?;
+        let totals = weighed.totals(&design).release(chosen, &weighted, permit)?;
         let released = draw::draw(&design, weighted.groups, Some(&totals), &self.together(), permit)?;
         let limits = limits(&design, chosen, &released);
         Ok((design, released, limits))

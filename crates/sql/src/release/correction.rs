@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use reticent::Permit;
 use reticent::mechanism::{Batch, Part};
 use reticent::privacy::{Adjacency, Guarantee};
+use reticent::release::LEVEL;
 use reticent::statistic::{Ends, Grid};
-use reticent_bounding::{Activity, WEIGHT_BITS, WeightCaps, Weighted};
+use reticent_bounding::{WEIGHT_BITS, Weighted};
 
 use super::contribution::UnitContribution;
 use super::design::{Additive, Design};
@@ -14,18 +15,32 @@ use super::draw::numbers;
 use super::weights::{Chosen, counts_rows};
 use crate::error::Result;
 
-/// Noise is within this many standard deviations with probability 98 %: a single Laplace noise is beyond with probability
-/// e^(−3√2) = 0.014, and the more noises there are in a sum, the lighter its tails.
+/// Totals that are no more than this many standard deviations above 0 may be noise alone.
 const FAR: f64 = 3.0;
-/// What units have beyond a cap is extrapolated if no more than this share of them exceed it.
-const HALF: f64 = 0.5;
+/// How much groups differ in the share that they lost: a standard deviation, as a multiple of the average share.
+const SPREAD: f64 = 2.0;
+/// The same for how far their means move.
+const SPREAD_OF_MEANS: f64 = 1.5;
+/// What units have beyond a cap falls with this power of the cap.
+const TAIL: f64 = 1.5;
 
-/// The totals that a design needs, over all groups, with larger weight caps than those of the answer.
+/// The number of standard deviations within which an error lies, where this many of them must hold at once at 95 %.
+///
+/// # Accuracy
+/// Errors are sums of independent noises. Laplace noise is beyond d standard deviations with probability p = e^(−√2·d). Of
+/// all sums of Laplace and Gaussian noises with the same variance, a single Laplace noise has the heaviest tail: with scales
+/// 1 and b < 1, the sum is beyond t with probability (e^(−t) − b²·e^(−t/b))/(1 − b²), which at t = √2·d·√(1 + b²) is
+/// below p for d ≥ √2, hence for p ≤ 0.05 (tested, together with Gaussian noise, on a grid).
+pub fn deviations(together: u64) -> f64 {
+    libm::log(together as f64 / (1.0 - LEVEL)) / std::f64::consts::SQRT_2
+}
+
+/// The totals that a design needs, over all groups: what larger weight caps would add to those of the answer.
 ///
 /// # Privacy
-/// They are released by a [`Batch`]: a unit moves each by no more than its cap says, and the number of units that exceed a
-/// cap by 1. Where all groups are released, the totals with the caps of the answer are sums of released numbers, and cost
-/// nothing; otherwise they are released, too.
+/// They are released by a [`Batch`]: a unit has no more of each than the difference of the caps
+/// ([`Weighing`](reticent_bounding::Weighing)). Where all groups are released, the totals with the caps of the answer are
+/// sums of released numbers, and cost nothing; otherwise they are released, too.
 #[derive(Debug, Clone)]
 pub struct Totals {
     /// The parts of the design that have one.
@@ -41,12 +56,11 @@ pub struct Totals {
 #[derive(Debug, Clone)]
 pub struct ReleasedTotals {
     of: Vec<usize>,
-    large: Vec<Total>,
-    /// Empty if all groups are released.
+    /// What the larger caps add.
+    added: Vec<Total>,
+    /// With the caps of the answer; empty if all groups are released.
     small: Vec<Total>,
-    /// For each part that counts, the weight that units have beyond the larger cap, if each has twice as much as it counts
-    /// for; `None` if there is no telling.
-    beyond: Vec<Option<Total>>,
+    chosen: Chosen,
 }
 
 /// A total of a part, and the variance of the noise on each of its numbers.
@@ -56,22 +70,29 @@ struct Total {
     variance: f64,
 }
 
-impl Total {
-    fn half_width(&self) -> f64 {
-        FAR * self.variance.sqrt()
-    }
-}
-
 /// How numbers of groups are corrected.
 ///
 /// # Accuracy
-/// Let f be the ratio of what all units have and of the total with the caps of the answer. What all units have is the total
-/// with the larger caps and, for every unit that exceeds these, as much again as it counts for: in a table with a heavy
-/// tail this is the average; anything from nothing to twice as much is allowed for. A count is multiplied by f: what was
-/// left out is assumed to be spread over the groups as what was counted. Its bar allows for a group from which nothing was left out,
-/// and for one from which twice as much was left out as from the average: with an exact weight T and n rows, n is then
-/// within (f − 1)·T of f·T. That n ≥ T holds without any assumption. Likewise a mean is moved by as much as the overall
-/// mean moves between the two caps, and its bar allows for a group whose own mean moves not at all, or twice as much.
+/// Let T be a group's weight with the caps of the answer, and f the ratio of what all units have to the total of T. The
+/// group's count is estimated by f·T: what was left out is assumed to be spread over the groups as what was counted. Its
+/// error is the sum of
+/// - the noise on T, times f;
+/// - the noise on f, which is the same in all groups: f − 1 is what wider caps C' = r·C add to the total, over that total.
+///   What units have even beyond C' is extrapolated: where the number of units with more than n rows falls as n^−2.5, it
+///   is D/(r^1.5 − 1) if C' added D. With heavier tails it is more, with lighter ones next to nothing, so it is taken to
+///   have a standard deviation of its own size;
+/// - how much more or less the group lost than the others. Nothing in the answer tells, since C is chosen such that few
+///   units exceed it. It is taken to have a standard deviation of twice the average loss; for G groups of one size no
+///   more than √(G − 1) times is possible, if one of them lost everything. So G = 1 has no such error.
+///
+/// These are independent, so their variances add up ([`deviations`]). If active units gather in few groups, more than 5 % of
+/// the groups may be outside, but no more than 1/k of them can have lost k times the average.
+///
+/// Likewise a mean is moved by as much as the overall mean moves between the two caps. How far a group's own mean moves is
+/// taken to have a standard deviation of 1.5 times that, as far as it is more than noise. Besides, a group's mean moves even
+/// if the overall one does not, because its rows are weighed differently: by ℓ·(m' − m) if the wider caps add a share ℓ of
+/// the weight with the mean m'. Where means of groups differ, so do the means of parts of a group: m' − m is taken to have half
+/// the standard deviation of groups' means, which is estimated, and of a mean of as many values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Correction {
     rows: Option<Ratio>,
@@ -80,24 +101,28 @@ pub struct Correction {
     means: BTreeMap<usize, Shift>,
 }
 
-/// The ratio of two totals, at least 1, and what it may be.
+/// The ratio of what all units have to what was counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The estimate.
-    pub factor: f64,
-    /// The largest that it may be.
-    pub high: f64,
-    /// The smallest that it may be.
-    pub low: f64,
+    /// The estimate, at least 1.
+    factor: f64,
+    /// Its variance; infinite if nothing is known.
+    variance: f64,
+    /// By how much groups differ in what they lost, as a multiple of the average.
+    spread: f64,
 }
 
-/// By how much a mean moves.
+/// By how much a mean moves, as a share of the range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     /// The estimate.
-    pub by: f64,
-    /// How far off it may be.
-    pub half_width: f64,
+    by: f64,
+    /// Its variance; infinite if nothing is known.
+    variance: f64,
+    /// The share of weight that the wider caps add.
+    added: f64,
+    /// The variance of groups' means.
+    between: f64,
 }
 
 impl Totals {
@@ -112,13 +137,12 @@ impl Totals {
         Self { of, parts, both: design.selects_keys(), budget: budget.clone(), adjacency }
     }
 
-    /// The half-width of a count with the cap 1.
+    /// The half-width of a count where caps differ by 1.
     ///
     /// # Errors
     /// If the budget is too small.
     pub fn half_width_per_cap(&self) -> Result<f64> {
-        const ONE: WeightCaps = WeightCaps { rows: 1, values: 1, groups: 1 };
-        let batch = self.batch(Chosen { caps: ONE, overall: ONE, units: [None; 2] })?;
+        let batch = self.batch(Chosen::ONE)?;
         let is_count = |part: &Additive| !matches!(part, Additive::Ends(..));
         let place = self.parts.iter().position(is_count).unwrap_or_default();
         let width = match &self.parts[place] {
@@ -128,13 +152,14 @@ impl Totals {
         Ok(FAR * batch.noise(place).variance().sqrt() / width / f64::from(1 << WEIGHT_BITS))
     }
 
-    /// The noise on the totals: first those with the larger caps.
+    /// The noise on the totals: first on what the larger caps add.
     ///
     /// # Errors
     /// If the budget is too small for these caps.
     pub fn batch(&self, chosen: Chosen) -> Result<Batch> {
         let mut parts = Vec::new();
-        for caps in std::iter::once(chosen.overall).chain(self.both.then_some(chosen.caps)) {
+        let added = chosen.wider.beyond(&chosen.caps);
+        for caps in std::iter::once(added).chain(self.both.then_some(chosen.caps)) {
             let unit = UnitContribution::weighed(self.adjacency, false, caps)?;
             for part in &self.parts {
                 let sensitivity = match part {
@@ -145,55 +170,23 @@ impl Totals {
                 parts.push(Part { sensitivity, weight: 1 });
             }
         }
-        let one = UnitContribution::new(self.adjacency, false, 1, 1)?.count()?;
-        parts.extend(self.counted().map(|_| Part { sensitivity: one, weight: 1 }));
         Ok(Batch::new(&parts, &self.budget)?)
-    }
-
-    /// The parts that count rows or units.
-    fn counted(&self) -> impl Iterator<Item = &Additive> {
-        self.parts.iter().filter(|part| !matches!(part, Additive::Ends(..)))
     }
 
     /// Releases the totals.
     ///
     /// # Errors
     /// If the permit does not cover the cost.
-    pub fn release(
-        &self,
-        chosen: Chosen,
-        activity: &Activity,
-        weighted: &Weighted,
-        permit: &mut Permit,
-    ) -> Result<ReleasedTotals> {
+    pub fn release(&self, chosen: Chosen, weighted: &Weighted, permit: &mut Permit) -> Result<ReleasedTotals> {
         let batch = self.batch(chosen)?;
-        let overall = std::slice::from_ref(&weighted.overall);
-        let all = std::iter::once(overall).chain(self.both.then_some(&weighted.groups.groups[..]));
-        let exact = all.flat_map(|groups| self.parts.iter().map(|part| total(part, &numbers(part, groups))));
-        let cap = |part: &Additive| match part {
-            Additive::Units => (chosen.overall.groups, &activity.groups),
-            _ => (chosen.overall.rows, &activity.rows),
-        };
-        let exceeding = |part: &Additive| {
-            let (cap, units) = cap(part);
-            let units: u64 = units.iter().skip(Activity::bin(cap) + 1).sum();
-            vec![i64::try_from(units).unwrap_or(i64::MAX)]
-        };
-        let released = batch.release(exact.chain(self.counted().map(exceeding)).collect(), permit)?.into_value();
+        let added = std::slice::from_ref(&weighted.added);
+        let all = std::iter::once(added).chain(self.both.then_some(&weighted.groups.groups[..]));
+        let exact = all.flat_map(|groups| self.parts.iter().map(|part| total(part, &numbers(part, groups)))).collect();
+        let released = batch.release(exact, permit)?.into_value();
         let with_noise = |(place, numbers)| Total { numbers, variance: batch.noise(place).variance() };
-        let mut large: Vec<Total> = released.into_iter().enumerate().map(with_noise).collect();
-        let mut small = large.split_off(self.parts.len());
-        let exceeding = small.split_off(small.len() - self.counted().count());
-        let weight = |(part, units): (&Additive, Total)| {
-            let each = (cap(part).0 << WEIGHT_BITS) as f64;
-            let weight = units.numbers[0].max(0) as f64 * each;
-            let all = chosen.units[usize::from(*part == Additive::Units)];
-            // Where most units exceed the cap, or nobody can tell, there is no telling what they have beyond it.
-            let is_tail = all.is_some_and(|all| units.numbers[0] as f64 <= HALF * all);
-            is_tail.then(|| Total { numbers: vec![weight as i64], variance: units.variance * each * each })
-        };
-        let beyond = self.counted().zip(exceeding).map(weight).collect();
-        Ok(ReleasedTotals { of: self.of.clone(), large, small, beyond })
+        let mut added: Vec<Total> = released.into_iter().enumerate().map(with_noise).collect();
+        let small = added.split_off(self.parts.len());
+        Ok(ReleasedTotals { of: self.of.clone(), added, small, chosen })
     }
 }
 
@@ -210,15 +203,16 @@ fn total(part: &Additive, numbers: &[i64]) -> Vec<i64> {
 }
 
 impl ReleasedTotals {
-    /// The correction, given the noisy numbers of all parts, in units of 2^−[`WEIGHT_BITS`].
-    pub fn correction(&self, design: &Design, noisy: &[Vec<i64>]) -> Correction {
+    /// The correction, given the noisy numbers of all parts of this many groups, in units of 2^−[`WEIGHT_BITS`].
+    pub fn correction(&self, design: &Design, noisy: &[Vec<i64>], groups: usize) -> Correction {
         let mut correction = Correction::default();
-        let mut beyond = self.beyond.iter();
-        let mut ratio = |small: &Total, large: &Total| {
-            let beyond = beyond.next().expect("one for each part that counts");
-            Ratio::of(small, large, beyond.as_ref())
+        // What was left out may be in groups that are not shown.
+        let spread = if design.selects_keys() { SPREAD } else { SPREAD.min((groups.max(1) as f64 - 1.0).sqrt()) };
+        let Chosen { caps, wider, known } = self.chosen;
+        let ratio = |small: &Total, added: &Total, [cap, wider]: [u64; 2], known: bool| {
+            if known { Ratio::of(small, added, wider as f64 / cap as f64, spread) } else { Ratio::UNKNOWN }
         };
-        for (index, (&place, large)) in self.of.iter().zip(&self.large).enumerate() {
+        for (index, (&place, added)) in self.of.iter().zip(&self.added).enumerate() {
             let part = &design.additive[place].part;
             let of_groups = || {
                 let numbers = total(part, &noisy[place]);
@@ -227,11 +221,14 @@ impl ReleasedTotals {
             };
             let small = self.small.get(index).cloned().unwrap_or_else(of_groups);
             match part {
-                Additive::Units => correction.units = Some(ratio(&small, large)),
-                Additive::Ends(_, grid) => {
-                    correction.means.insert(place, Shift::of(grid, &small, large));
+                Additive::Units => {
+                    correction.units = Some(ratio(&small, added, [caps.groups, wider.groups], known[1]));
                 }
-                _ => correction.rows = Some(ratio(&small, large)),
+                Additive::Ends(..) => {
+                    let variance = design.variance(&design.additive[place]);
+                    correction.means.insert(place, Shift::of(&small, added).between(&noisy[place], &small, variance));
+                }
+                _ => correction.rows = Some(ratio(&small, added, [caps.rows, wider.rows], known[0])),
             }
         }
         correction
@@ -240,68 +237,135 @@ impl ReleasedTotals {
 
 impl Correction {
     /// The ratio for counts of a part.
-    pub fn ratio(&self, part: &Additive) -> Option<Ratio> {
-        if *part == Additive::Units { self.units } else { self.rows.filter(|_| counts_rows(part)) }
+    pub fn ratio(&self, part: &Additive) -> Ratio {
+        let ratio = if *part == Additive::Units { self.units } else { self.rows.filter(|_| counts_rows(part)) };
+        ratio.unwrap_or(Ratio::UNKNOWN)
     }
 
     /// The shift of the mean of a part.
-    pub fn shift(&self, part: usize) -> Option<Shift> {
-        self.means.get(&part).copied()
+    pub fn shift(&self, part: usize) -> Shift {
+        self.means.get(&part).copied().unwrap_or(Shift::UNKNOWN)
     }
 
     /// The share of rows, and of units' presence in groups, that was left out, each with its half-width.
     pub fn left_out(&self) -> [Option<(f64, f64)>; 2] {
         [self.rows, self.units].map(|ratio| {
-            ratio.map(|Ratio { factor, low, high }| {
-                let share = |ratio: f64| 1.0 - 1.0 / ratio;
-                (share(factor), (share(high) - share(factor)).max(share(factor) - share(low)))
+            ratio.map(|Ratio { factor, variance, .. }| {
+                // 1 − 1/f has the slope 1/f².
+                (1.0 - 1.0 / factor, (deviations(1) * variance.sqrt() / (factor * factor)).min(1.0))
             })
         })
     }
 }
 
 impl Ratio {
-    /// From the totals with smaller and larger caps, and what units have beyond the latter, if that can be told.
-    fn of(small: &Total, large: &Total, beyond: Option<&Total>) -> Self {
-        let (number, off) = (small.numbers[0] as f64, small.half_width());
-        let counted = large.numbers[0] as f64;
-        let low = ((counted - large.half_width()) / (number + off)).max(1.0);
-        // As far as it is more than noise.
-        let rest = beyond.map_or(0.0, |beyond| (beyond.numbers[0] as f64 - beyond.half_width()).max(0.0));
-        let most = beyond.map_or(f64::INFINITY, |beyond| {
-            counted + 2.0 * beyond.numbers[0] as f64 + FAR * (large.variance + 4.0 * beyond.variance).sqrt()
-        });
-        let high = if number > off { (most / (number - off)).max(low) } else { f64::INFINITY };
-        let factor = if number > 0.0 { ((counted + rest) / number).clamp(low, high) } else { low };
-        Self { factor, low, high }
+    const UNKNOWN: Self = Self { factor: 1.0, variance: f64::INFINITY, spread: 0.0 };
+
+    /// From the totals with the caps of the answer, and what caps add that are `wider` times as large.
+    fn of(small: &Total, added: &Total, wider: f64, spread: f64) -> Self {
+        let (counted, added_variance) = (small.numbers[0] as f64, added.variance);
+        if counted <= FAR * small.variance.sqrt() {
+            return Self::UNKNOWN;
+        }
+        let added = (added.numbers[0] as f64).max(0.0);
+        let beyond = 1.0 / (libm::pow(wider, TAIL) - 1.0);
+        let left_out = (1.0 + beyond) * added / counted;
+        let of_total = (1.0 + beyond) * (1.0 + beyond) * added_variance
+            + (beyond * added) * (beyond * added)
+            + left_out * left_out * small.variance;
+        Self { factor: 1.0 + left_out, variance: of_total / (counted * counted), spread }
     }
 
-    /// A count and its half-width, from a noisy weight and its half-width.
-    pub fn of_count(&self, weight: f64, half_width: f64) -> (f64, f64) {
-        let Self { factor, low, high } = *self;
-        let largest = (weight + half_width).max(0.0);
-        let off = (factor - low).max(high - factor) + (factor - 1.0);
-        (factor * weight, factor * half_width + off * largest)
+    /// A count and its variance, from a noisy weight and its variance.
+    pub fn of_count(&self, weight: f64, variance: f64) -> (f64, f64) {
+        let Self { factor, variance: of_factor, spread } = *self;
+        let squared = weight.max(0.0) * weight.max(0.0);
+        let unequal = spread * (factor - 1.0);
+        let error = factor * factor * variance + (squared + variance) * of_factor + squared * unequal * unequal;
+        (factor * weight, error)
     }
 }
 
 impl Shift {
-    fn of(grid: &Grid, small: &Total, large: &Total) -> Self {
-        let mean = |total: &Total| {
-            let ends = Ends { above_lower: total.numbers[0], below_upper: total.numbers[1] };
-            (ends.mean(grid), ends.mean_half_width(grid, total.half_width() as u64))
-        };
-        let ((small, of_small), (large, of_large)) = (mean(small), mean(large));
-        Self { by: large - small, half_width: of_small + of_large }
+    const UNKNOWN: Self = Self { by: 0.0, variance: f64::INFINITY, added: 1.0, between: 0.0 };
+
+    /// From the ends with the caps of the answer, and what wider ones add to them.
+    ///
+    /// With x and n the part above the lower bound and the whole, and those that are added Δx and Δn, the mean x/n moves
+    /// by (x + Δx)/(n + Δn) − x/n = (Δx − (x/n)·Δn)/(n + Δn).
+    fn of(small: &Total, added: &Total) -> Self {
+        let of = |total: &Total| (total.numbers[0] as f64, total.numbers[0] as f64 + total.numbers[1] as f64);
+        let ((above, all), (more_above, more)) = (of(small), of(added));
+        let wide = all + more;
+        let is_more_than_noise = |number: f64, variance: f64| number > FAR * (2.0 * variance).sqrt();
+        let is_known = is_more_than_noise(all, small.variance)
+            && is_more_than_noise(wide, small.variance + added.variance)
+            && wide > all / 2.0;
+        if !is_known {
+            return Self::UNKNOWN;
+        }
+        let mean = (above / all).clamp(0.0, 1.0);
+        let variance = of_residual(mean) * (added.variance + (more / all) * (more / all) * small.variance);
+        let by = (more_above - mean * more) / wide;
+        Self { by, variance: variance / (wide * wide), added: (more / wide).clamp(0.0, 1.0), between: 0.0 }
     }
 
-    /// A mean and its half-width, from those with the smaller caps.
-    pub fn of_mean(&self, grid: &Grid, mean: f64, half_width: f64) -> (f64, f64) {
-        let range = (grid.value(grid.lower()), grid.value(grid.upper()));
-        // Values are rounded to the grid, by up to half a step.
-        let half_width = half_width + self.by.abs() + 2.0 * self.half_width + grid.step() / 2.0;
-        ((mean + self.by).clamp(range.0, range.1), half_width.min(range.1 - range.0))
+    /// With the variance of the means of groups, from their noisy ends and the variance of the noise on each.
+    ///
+    /// With the overall mean m, x − m·n is n times as far from 0 as the group's mean is from m, plus noise of a known
+    /// variance. So the sum of its squares, less that of noise, over the sum of n² is the variance of means, weighted by n².
+    fn between(self, ends: &[i64], total: &Total, variance: f64) -> Self {
+        let mean = (total.numbers[0] as f64 / (total.numbers[0] as f64 + total.numbers[1] as f64)).clamp(0.0, 1.0);
+        let groups = ends.len() as f64 / 2.0;
+        let (mut residuals, mut squares) = (0.0, 0.0);
+        for pair in ends.chunks_exact(2) {
+            let (above, all) = (pair[0] as f64, pair[0] as f64 + pair[1] as f64);
+            let residual = above - mean * all;
+            // The overall mean is that of these groups, so the residuals add up to 0.
+            residuals += residual * residual * groups / (groups - 1.0).max(1.0) - of_residual(mean) * variance;
+            squares += all * all - 2.0 * variance;
+        }
+        // No variable between 0 and 1 has a larger variance than 1/4.
+        let between = if squares > 0.0 { (residuals / squares).clamp(0.0, 0.25) } else { 0.25 };
+        Self { between, ..self }
     }
+
+    /// A mean and its half-width of this many standard deviations, from noisy ends and the variance of each.
+    ///
+    /// # Accuracy
+    /// Let A and B be the exact ends, m = A/(A + B) the mean as a share of the range, and X and Y the noisy ends. Then
+    /// (1 − m)·X − m·Y has the mean 0 and the variance ((1 − m)² + m²)·σ², so all m for which it is within d standard
+    /// deviations of 0 contain the exact one as often as d says, however few values there are (Fieller). They lie between
+    /// the roots of a quadratic, if X + Y is far enough from 0; otherwise anywhere. A shift of variance s², as a share of the range,
+    /// adds s²·(X + Y)².
+    pub fn of_mean(&self, grid: &Grid, ends: &Ends, variance: f64, deviations: f64) -> (f64, f64) {
+        let (lower, upper) = (grid.value(grid.lower()), grid.value(grid.upper()));
+        let range = upper - lower;
+        let mean = ends.mean(grid);
+        let moved = (mean + self.by * range).clamp(lower, upper);
+        let (above, all) = (ends.above_lower as f64, ends.above_lower as f64 + ends.below_upper as f64);
+        let far = deviations * deviations;
+        let share = (mean - lower) / range;
+        let of_values = share * (1.0 - share) / ends.count(grid).max(1.0);
+        let unequal = SPREAD_OF_MEANS * SPREAD_OF_MEANS * (self.by * self.by - self.variance).max(0.0)
+            + self.added * self.added / 4.0 * (self.between + of_values);
+        let square = all * all - 2.0 * far * variance;
+        if !self.variance.is_finite() || all <= 0.0 || square <= 0.0 {
+            return (moved, range);
+        }
+        let half_linear = above * all - far * variance;
+        let constant = above * above - far * (variance + all * all * (self.variance + unequal));
+        let root = (half_linear * half_linear - square * constant).max(0.0).sqrt();
+        let (low, high) = ((half_linear - root) / square, (half_linear + root) / square);
+        // Values are rounded to the grid, by up to half a step.
+        let half_width = (high - share).max(share - low) * range + grid.step() / 2.0;
+        (moved, half_width.min(range))
+    }
+}
+
+/// The variance of (1 − m)·X − m·Y for noises X and Y of variance 1.
+fn of_residual(mean: f64) -> f64 {
+    mean * mean + (1.0 - mean) * (1.0 - mean)
 }
 
 #[cfg(test)]
@@ -312,37 +376,86 @@ mod tests {
         Total { numbers: numbers.to_vec(), variance: deviation * deviation }
     }
 
+    /// Of all sums of two noises with the same variance, a single Laplace noise is farthest from 0 most often.
     #[test]
-    fn counts_are_covered_if_no_group_lost_more_than_twice_the_average() {
-        let ratio = Ratio::of(&total(&[800], 0.0), &total(&[1000], 0.0), Some(&total(&[0], 0.0)));
-        assert_eq!(ratio, Ratio { factor: 1.25, low: 1.25, high: 1.25 });
-        let (value, half_width) = ratio.of_count(80.0, 0.0);
-        // Between nothing left out, 80, and twice the average, 80 + 2·20.
-        assert_eq!((value, half_width), (100.0, 20.0));
-        for noise in [-7.0, 0.0, 7.0] {
-            let (value, half_width) = ratio.of_count(80.0 + noise, 7.0);
-            assert!(value - half_width <= 80.0 && value + half_width >= 120.0);
+    fn no_sum_of_noises_has_heavier_tails_than_one() {
+        for together in [1, 2, 3, 10, 1000] {
+            let level = (1.0 - LEVEL) / together as f64;
+            for share in (0..100).map(|hundredths| f64::from(hundredths) / 100.0) {
+                // Scales 1 and `share` of two Laplace noises.
+                let t = deviations(together) * (2.0 * (1.0 + share * share)).sqrt();
+                let tail = |scale: f64| if scale > 0.0 { scale * scale * libm::exp(-t / scale) } else { 0.0 };
+                let beyond = (tail(1.0) - tail(share)) / (1.0 - share * share);
+                assert!(beyond <= level * (1.0 + 1e-9), "{together} {share} {beyond}");
+                // Scale 1 and a Gaussian noise of deviation s: ½·e^(s²/2)·(e^−t·erfc(a) + e^t·erfc(b)) on each side, besides
+                // the Gaussian's own tail.
+                let s = share.max(0.01) * 2.0;
+                let t = deviations(together) * (2.0 + s * s).sqrt();
+                let part =
+                    |t: f64| libm::exp(s * s / 2.0 - t) * libm::erfc((s - t / s) / std::f64::consts::SQRT_2) / 2.0;
+                let own = libm::erfc(t / s / std::f64::consts::SQRT_2);
+                let beyond = own + part(t) - part(-t);
+                assert!(beyond <= level * (1.0 + 1e-6), "{together} {s} {beyond} {level}");
+            }
         }
+        assert!((deviations(1) - 2.118).abs() < 0.001);
+    }
+
+    #[test]
+    fn variances_of_independent_errors_add_up() {
+        // Caps 4 times as large add 140; an eighth of what the first cap left out is beyond them: 20.
+        let ratio = Ratio::of(&total(&[800], 0.0), &total(&[140], 0.0), 4.0, 2.0);
+        assert!((ratio.factor - 1.2).abs() < 1e-9 && (ratio.variance.sqrt() - 0.025).abs() < 1e-9, "{ratio:?}");
+        let (value, variance) = ratio.of_count(80.0, 49.0);
+        let expected = (1.2f64 * 7.0).powi(2) + (80.0f64.powi(2) + 49.0) * 0.025f64.powi(2) + (80.0f64 * 0.4).powi(2);
+        assert!((value - 96.0).abs() < 1e-9 && (variance - expected).abs() < 1e-6, "{value} {variance} {expected}");
+        // Nothing was left out: noise below 0 is none.
+        assert_eq!(Ratio::of(&total(&[800], 0.0), &total(&[-9], 0.0), 4.0, 2.0).of_count(80.0, 49.0), (80.0, 49.0));
     }
 
     #[test]
     fn where_the_totals_are_noise_nothing_is_claimed() {
-        let of = |small: i64| {
-            Ratio::of(&total(&[small], 30.0), &total(&[25], 60.0), Some(&total(&[0], 1.0))).of_count(3.0, 5.0)
-        };
-        assert_eq!((of(10).1, of(-10).0), (f64::INFINITY, 3.0));
-        let untold = Ratio::of(&total(&[800], 0.0), &total(&[1000], 0.0), None);
-        assert_eq!(untold.of_count(80.0, 1.0), (100.0, f64::INFINITY));
+        let ratio = Ratio::of(&total(&[80], 30.0), &total(&[25], 60.0), 2.0, 2.0);
+        assert_eq!(ratio.of_count(3.0, 5.0), (3.0, f64::INFINITY));
+        let grid = Grid::new(&"0..100".parse().unwrap()).coarsened(100);
+        let shift = Shift::of(&total(&[40, 60], 30.0), &total(&[10, 10], 30.0));
+        let ends = Ends { above_lower: 5000, below_upper: 5000 };
+        assert_eq!(shift.of_mean(&grid, &ends, 1.0, 2.0), (50.0, 100.0));
     }
 
     #[test]
     fn means_move_as_the_overall_mean_does() {
         let grid = Grid::new(&"0..100".parse().unwrap()).coarsened(100);
         // Means of 40 and 50.
-        let shift = Shift::of(&grid, &total(&[400, 600], 0.0), &total(&[1000, 1000], 0.0));
-        assert!((shift.by - 10.0).abs() < 1e-9);
-        let (mean, half_width) = shift.of_mean(&grid, 30.0, 1.0);
-        assert!((mean - 40.0).abs() < 1e-9 && (half_width - 11.5).abs() < 0.1, "{mean} {half_width}");
-        assert_eq!(shift.of_mean(&grid, 95.0, 1.0).0, grid.value(grid.upper()));
+        let shift = Shift::of(&total(&[400, 600], 0.0), &total(&[600, 400], 0.0));
+        assert!((shift.by - 0.1).abs() < 1e-9);
+        let ends = Ends { above_lower: 3_000_000, below_upper: 7_000_000 };
+        let (mean, half_width) = shift.of_mean(&grid, &ends, 0.0, 2.0);
+        // Two standard deviations: 1.5 times the shift, and little that comes of so many values.
+        assert!(
+            (mean - 40.0).abs() < 1e-6 && (half_width - 30.0 - grid.step() / 2.0).abs() < 0.01,
+            "{mean} {half_width}"
+        );
+        // Means of 30 and 50, without noise: a variance of 1 %, and half of the weight is added.
+        let unequal = shift.between(&[3000, 7000, 5000, 5000], &total(&[8000, 12_000], 0.0), 0.0);
+        assert!((unequal.between - 0.02).abs() < 1e-9 && (unequal.added - 0.5).abs() < 1e-9, "{unequal:?}");
+        let wider = unequal.of_mean(&grid, &ends, 0.0, 2.0).1;
+        let expected = 200.0 * (0.15f64.powi(2) + 0.02 / 16.0).sqrt() + grid.step() / 2.0;
+        assert!((wider - expected).abs() < 0.01, "{wider} {expected}");
+        // Noise alone is not taken for a difference.
+        assert_eq!(shift.between(&[3000, 7000, 5000, 5000], &total(&[8000, 12_000], 0.0), 4e6).between, 0.0);
+    }
+
+    /// The interval around a mean is that of the exact law, whatever the number of values.
+    #[test]
+    fn intervals_of_means_follow_their_noise() {
+        let grid = Grid::new(&"0..100".parse().unwrap()).coarsened(100);
+        let still = Shift { by: 0.0, variance: 0.0, added: 0.0, between: 0.0 };
+        let half_width = |ends: Ends| still.of_mean(&grid, &ends, 1e4, 2.0).1 - grid.step() / 2.0;
+        // Far from 0: d·σ·√(m² + (1 − m)²)/n.
+        let many = half_width(Ends { above_lower: 300_000, below_upper: 700_000 });
+        assert!((many / (100.0 * 2.0 * 100.0 * 0.58f64.sqrt() / 1e6) - 1.0).abs() < 0.01, "{many}");
+        // Ends that may both be 0.
+        assert!(half_width(Ends { above_lower: 100, below_upper: 150 }) > 99.0);
     }
 }

@@ -12,7 +12,7 @@ use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Divisor, Ends, Grid, Moments};
 use reticent_bounding::{Group, Groups, Measured, WEIGHT_BITS};
 
-use super::correction::{Correction, ReleasedTotals};
+use super::correction::{Correction, ReleasedTotals, deviations};
 use super::design::{Additive, Design, Output, Paid};
 use super::interval::Interval;
 use super::values::{Bar, Cell, Released, Value, Widths};
@@ -48,7 +48,7 @@ pub fn draw(
         None => deciding.clone(),
     };
     let mut additive: Vec<Vec<i64>> = design.additive.iter().map(noisy).collect();
-    let correction = totals.map(|totals| totals.correction(design, &additive));
+    let correction = totals.map(|totals| totals.correction(design, &additive, groups.groups.len()));
     if design.weighed {
         additive.iter_mut().flatten().for_each(|number| *number = rounded(*number));
     }
@@ -284,7 +284,11 @@ impl Widths {
             }
             _ => Ok([0; 3]),
         });
-        Ok(Self { of_one, of_two: of_two.collect::<Result<Vec<_>, E>>()? })
+        let of_two = of_two.collect::<Result<Vec<_>, E>>()?;
+        let one = f64::from(1 << WEIGHT_BITS);
+        let weighed = design.additive.iter().filter(|_| design.weighed);
+        let variances = weighed.map(|paid| design.variance(paid) / (one * one)).collect();
+        Ok(Self { of_one, of_two, variances, deviations: deviations(values) })
     }
 }
 
@@ -292,28 +296,26 @@ impl Bars<'_> {
     fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {
         let real = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
         match output {
-            Output::Count(part) => self.count(*part, additive[*part][group], self.half_width(*part, 1)),
-            Output::Present(part) => self.count(*part, additive[*part][2 * group], self.half_width(*part, 1)),
-            Output::PresentOrMissing(part) => {
-                let both = additive[*part][2 * group].saturating_add(additive[*part][2 * group + 1]);
-                self.count(*part, both, self.sum_half_width(*part, 1))
-            }
+            Output::Count(part) => self.count(*part, &additive[*part][group..=group]),
+            Output::Present(part) => self.count(*part, &additive[*part][2 * group..=2 * group]),
+            Output::PresentOrMissing(part) => self.count(*part, &additive[*part][2 * group..=2 * group + 1]),
             Output::SumOf { present, ends } => {
                 let place = if self.width(*present) == 2 { 2 * group } else { group };
-                let (count, off) = self.corrected(*present, additive[*present][place], self.half_width(*present, 2));
-                let (mean, mean_off) = self.mean(*ends, additive, group, 4);
-                let count_range = Interval { low: (count - off).max(0.0), high: (count + off).max(0.0) };
-                let range = count_range.times(Interval { low: mean - mean_off, high: mean + mean_off });
-                let sum = count * mean;
-                real(sum, (range.high - sum).max(sum - range.low))
+                let Some(correction) = self.correction else { unreachable!("only sums of weighed rows are products") };
+                let (count, variance) = self.corrected(correction, *present, &additive[*present][place..=place]);
+                let (mean, off) = self.mean(*ends, additive, group);
+                let deviations = self.widths.deviations;
+                let of_mean = (off / deviations) * (off / deviations);
+                // Both errors are independent: (c + e)(m + e') − cm = e·m + e'·c + e·e'.
+                let error = mean * mean * variance + count * count * of_mean + variance * of_mean;
+                real(count * mean, deviations * error.sqrt())
             }
             Output::Histogram(part) => {
                 let bins = self.width(*part);
                 let counts = &additive[*part][group * bins..(group + 1) * bins];
-                let cells: Vec<_> =
-                    counts.iter().map(|&count| self.corrected(*part, count, self.half_width(*part, 1))).collect();
+                let cells: Vec<_> = counts.iter().map(|&count| self.counted(*part, &[count])).collect();
                 let widest = cells.iter().map(|(_, off)| *off).fold(0.0, f64::max);
-                let counts = cells.iter().map(|(count, _)| count.round() as i64).collect();
+                let counts = cells.iter().map(|(count, _)| *count).collect();
                 Cell { value: Value::Counts(counts), bar: Bar::HalfWidth(widest) }
             }
             Output::CountOfEnds(part) => {
@@ -328,7 +330,7 @@ impl Bars<'_> {
                 real(ends.total(grid), Ends::total_half_width(grid, self.half_width(*part, 2)))
             }
             Output::Mean(part) => {
-                let (mean, half_width) = self.mean(*part, additive, group, 2);
+                let (mean, half_width) = self.mean(*part, additive, group);
                 real(mean, half_width)
             }
             Output::Variance { ends, squares, sample, root } => {
@@ -351,30 +353,40 @@ impl Bars<'_> {
         }
     }
 
-    /// A count, corrected if rows were weighed, as a whole number.
-    fn count(&self, part: usize, released: i64, half_width: u64) -> Cell {
-        let (count, off) = self.corrected(part, released, half_width);
-        match self.design.weighed {
-            // Rounding may move it half a step further.
-            true => Cell { value: Value::Integer(count.round() as i64), bar: Bar::HalfWidth(off.ceil()) },
-            false => Cell { value: Value::Integer(released), bar: Bar::HalfWidth(half_width as f64) },
-        }
+    /// A count: the sum of one or two numbers of a part.
+    fn count(&self, part: usize, numbers: &[i64]) -> Cell {
+        let (count, half_width) = self.counted(part, numbers);
+        Cell { value: Value::Integer(count), bar: Bar::HalfWidth(half_width) }
     }
 
-    /// A count and its half-width, corrected if rows were weighed.
-    fn corrected(&self, part: usize, released: i64, half_width: u64) -> (f64, f64) {
-        let (count, half_width) = (released as f64, half_width as f64);
-        let ratio = self.correction.and_then(|correction| correction.ratio(&self.design.additive[part].part));
-        ratio.map_or((count, half_width), |ratio| ratio.of_count(count, half_width))
+    /// The same with its half-width, corrected if rows were weighed.
+    fn counted(&self, part: usize, numbers: &[i64]) -> (i64, f64) {
+        let Some(correction) = self.correction else {
+            let half_width = if numbers.len() == 2 { self.sum_half_width(part, 1) } else { self.half_width(part, 1) };
+            return (numbers.iter().fold(0, |sum: i64, number| sum.saturating_add(*number)), half_width as f64);
+        };
+        let (count, variance) = self.corrected(correction, part, numbers);
+        // Rounding may move it half a step further.
+        (count.round() as i64, (self.widths.deviations * variance.sqrt()).ceil() + 1.0)
     }
 
-    /// A mean and its half-width, corrected if rows were weighed, where its two numbers are among `together` that hold at
-    /// once.
-    fn mean(&self, part: usize, additive: &[Vec<i64>], group: usize, together: usize) -> (f64, f64) {
+    /// The same with its variance, where rows were weighed.
+    fn corrected(&self, correction: &Correction, part: usize, numbers: &[i64]) -> (f64, f64) {
+        let sum = numbers.iter().map(|&number| number as f64).sum();
+        let ratio = correction.ratio(&self.design.additive[part].part);
+        ratio.of_count(sum, numbers.len() as f64 * self.widths.variances[part])
+    }
+
+    /// A mean and its half-width, corrected if rows were weighed.
+    fn mean(&self, part: usize, additive: &[Vec<i64>], group: usize) -> (f64, f64) {
         let (ends, grid) = (self.ends(additive, part, group), self.grid(part));
-        let (mean, half_width) = (ends.mean(grid), ends.mean_half_width(grid, self.half_width(part, together)));
-        let shift = self.correction.and_then(|correction| correction.shift(part));
-        shift.map_or((mean, half_width), |shift| shift.of_mean(grid, mean, half_width))
+        match self.correction {
+            None => (ends.mean(grid), ends.mean_half_width(grid, self.half_width(part, 2))),
+            Some(correction) => {
+                let Widths { variances, deviations, .. } = self.widths;
+                correction.shift(part).of_mean(grid, &ends, variances[part], *deviations)
+            }
+        }
     }
 
     /// How many numbers a part has in each group.

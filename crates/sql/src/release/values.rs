@@ -60,6 +60,10 @@ pub struct Widths {
     pub of_one: Vec<[u64; 4]>,
     /// The same for sums of two numbers, for the parts that have them.
     pub of_two: Vec<[u64; 3]>,
+    /// The variance of one number of each part, in rows, if rows were weighed.
+    pub variances: Vec<f64>,
+    /// The half-width of an error, in standard deviations.
+    pub deviations: f64,
 }
 
 /// Everything that was released: groups in the order of their keys.

@@ -12,14 +12,18 @@ use crate::algebra::Statistic;
 use crate::answer::Share;
 use crate::error::Result;
 
+/// Below this many groups, noise on totals is a large part of the error.
+const FEW_GROUPS: u64 = 32;
 /// Hundredths of the budget for the histograms of activity.
-const FOR_ACTIVITY: u64 = 5;
+fn for_activity(groups: Option<u64>) -> u64 {
+    if groups.is_some_and(|groups| groups < FEW_GROUPS) { 10 } else { 5 }
+}
 /// Hundredths of the budget for the totals by which the answer is corrected: the fewer groups there are, the less their
 /// own noise hides what is left out.
 fn for_correction(groups: Option<u64>) -> u64 {
     match groups {
-        Some(..64) => 20,
-        Some(64..256) => 10,
+        Some(..FEW_GROUPS) => 20,
+        Some(FEW_GROUPS..256) => 10,
         Some(_) | None => 5,
     }
 }
@@ -32,15 +36,22 @@ pub const LARGEST: u64 = 1 << (BINS - 1);
 const EQUAL_ENOUGH: f64 = 0.8;
 /// Noise on a mean that matters little, as a share of the range.
 const LITTLE: f64 = 0.01;
-/// Most groups are smaller than the average one, so noise counts for more than it would if all were alike.
-const SKEW: f64 = 3.0;
 /// Noise of this many standard deviations is not taken for units.
 const DOUBT: f64 = 2.0;
+/// Laplace noise exceeds this many standard deviations with probability e^(−4.5·√2)/2 = 0.0009: in any of 17 bins, 0.015.
+const CERTAIN: f64 = 4.5;
+/// The same with probability 0.007: enough for the largest bin, since totals that may be noise are not used either.
+const PROBABLE: f64 = 3.0;
+/// The same with probability 0.06: enough for a bin next to one that has units.
+const LIKELY: f64 = 1.5;
 /// Means are compared with those that have a cap up to this many times as large: beyond, noise would hide the difference.
-const WIDER: u64 = 16;
-/// In the totals by which an answer is corrected, no larger share of units exceeds the cap: what they have beyond it is
-/// extrapolated.
-const FEW: f64 = 0.25;
+const WIDER: u64 = 11;
+
+/// Where groups differ in size, most are smaller than the average one, and noise counts for more than it would if all were
+/// alike. The more groups there are, the more they differ.
+fn skew(groups: f64) -> f64 {
+    (libm::log2(groups) / 3.0).clamp(1.0, 3.0)
+}
 
 /// How a query's weight caps are chosen.
 ///
@@ -51,12 +62,17 @@ const FEW: f64 = 0.25;
 /// # Accuracy
 /// For counts, the error of a group with cap C is what is left out of it and noise that grows with C. Raising C by 1
 /// restores one row for every unit with more than C rows, and adds h to the half-width of each of G groups, where h is the
-/// half-width for C = 1. So C is about right where h·G units have more rows (\[AKMV19\]): the smallest power of two that,
-/// as far as noise lets one tell, no more than 3·h·G units exceed. For means it is not the number of rows that matters but
-/// the ratio of weight to noise, W(C)/C = Σ min(n/C, 1), which falls as C grows: the largest C that keeps four fifths of
-/// it, or with which noise moves the mean of an average group by less than a hundredth of the range, because larger
-/// weights are closer to the mean over rows. If keys come from the data, G is not known: the largest number of groups that
-/// units are seen to have stands for it.
+/// half-width for C = 1. So C is about right where h·G units have more rows (\[AKMV19\]), or up to 3·h·G where there are many groups,
+/// most of which are small. C is a power of √2; between powers of 2, the number of units is interpolated. Bins beyond the
+/// last in which noise cannot be mistaken for units are ignored: their noise would be multiplied by large caps.
+///
+/// For means it is not the number of rows that matters but the ratio of weight to noise, W(C)/C = Σ min(n/C, 1), which
+/// falls as C grows: the largest C that keeps four fifths of it, or with which noise moves the mean of an average group by
+/// less than a hundredth of the range, because larger weights are closer to the mean over rows. If keys come from the
+/// data, G is not known: the largest number of groups that units are seen to have stands for it.
+///
+/// The wider caps of the correction are chosen in the same way, with the noise on totals in place of h·G, and then doubled:
+/// they reach beyond the last bin that counts, or to where raising them further adds more noise than rows.
 #[derive(Debug, Clone)]
 pub struct Weights {
     /// What is left for the answer.
@@ -81,10 +97,22 @@ struct Needs {
 pub struct Chosen {
     /// In the answer.
     pub caps: WeightCaps,
-    /// In the totals by which it is corrected.
-    pub overall: WeightCaps,
-    /// How many units there are, by the histogram of rows and that of groups; `None` where that is not known.
-    pub units: [Option<f64>; 2],
+    /// In the totals by which it is corrected: each is larger.
+    pub wider: WeightCaps,
+    /// Whether the histogram of rows, and that of groups, shows any units.
+    pub known: [bool; 2],
+}
+
+impl Chosen {
+    /// The smallest caps.
+    pub const ONE: Self = Self::all(1);
+
+    /// The same cap everywhere, and one twice as large.
+    pub const fn all(cap: u64) -> Self {
+        let wide = 2 * cap;
+        let wider = WeightCaps { rows: wide, values: wide, groups: wide };
+        Self { caps: WeightCaps { rows: cap, values: cap, groups: cap }, wider, known: [false; 2] }
+    }
 }
 
 /// The half-width of a count, where a unit's total weight is 1.
@@ -96,7 +124,7 @@ pub struct PerCap {
     pub units: f64,
     /// Of sums of values, in the answer, as a multiple of their range.
     pub values: f64,
-    /// Of any of the totals.
+    /// Of what larger caps add to the totals, where they exceed those of the answer by 1.
     pub totals: f64,
 }
 
@@ -117,11 +145,13 @@ impl Weights {
             groups: groups.is_none() || statistics.iter().any(counts_units),
         };
         let one_bin = Contribution::in_groups(adjacency, 1, Rows::AtMost(1))?.of_count()?;
-        let parts = vec![Part { sensitivity: one_bin, weight: 1 }; usize::from(needs.rows) + usize::from(needs.groups)];
-        let histograms = Batch::new(&parts, &without_delta(&part(budget, FOR_ACTIVITY)?))?;
-        let for_correction = for_correction(groups);
+        // Units have at most as many groups as rows, and often far fewer: less noise is needed where they have more.
+        let weights = [(needs.rows, 2), (needs.groups, 1)].into_iter().filter(|(needed, _)| *needed);
+        let parts: Vec<Part> = weights.map(|(_, weight)| Part { sensitivity: one_bin, weight }).collect();
+        let histograms = Batch::new(&parts, &without_delta(&part(budget, for_activity(groups))?))?;
+        let (for_activity, for_correction) = (for_activity(groups), for_correction(groups));
         let correction = without_delta(&part(budget, for_correction)?);
-        Ok(Self { rest: part(budget, 100 - FOR_ACTIVITY - for_correction)?, correction, histograms, needs, groups })
+        Ok(Self { rest: part(budget, 100 - for_activity - for_correction)?, correction, histograms, needs, groups })
     }
 
     /// The cost of the choice and the correction.
@@ -129,7 +159,7 @@ impl Weights {
         [self.histograms.guarantee().clone(), self.correction.clone()]
     }
 
-    /// Chooses the caps, each at most `most`.
+    /// Chooses the caps: those of the answer are at most `most`, and wider ones exceed them by at most `most`.
     ///
     /// # Errors
     /// If the permit does not cover the cost.
@@ -149,27 +179,24 @@ impl Weights {
             (None, Some(groups)) => groups.largest(),
             (None, None) => 1,
         } as f64;
-        let counting = |histogram: &Option<Histogram>, half_width: f64, groups: f64| {
-            let cap = |histogram: &Histogram| histogram.exceeded_by(SKEW * half_width * groups, DOUBT);
-            histogram.as_ref().map_or(1, cap).min(most)
+        let exceeded_by = |histogram: &Option<Histogram>, units: f64| {
+            histogram.as_ref().map_or(0, |histogram| histogram.exceeded_by(units))
         };
-        let totalling = |histogram: &Option<Histogram>| {
-            let few = |histogram: &Histogram| per_cap.totals.min(FEW * sum(&histogram.units));
-            histogram.as_ref().map_or(1, |histogram| histogram.exceeded_by(few(histogram), 0.0)).min(most)
+        let both = |histogram: &Option<Histogram>, half_width: f64| {
+            let cap = exceeded_by(histogram, skew(number) * half_width * number);
+            // Each step is a factor of √2.
+            let wider = (exceeded_by(histogram, per_cap.totals) + 2).max(cap + 2);
+            let cap = power(cap).min(most);
+            (cap, power(wider).min(cap + most))
         };
-        let caps = WeightCaps {
-            rows: counting(&rows, per_cap.rows, number),
-            values: rows.as_ref().map_or(1, |rows| rows.equal_enough(per_cap.values * number).min(most)),
-            groups: counting(&groups, per_cap.units, number),
-        };
-        let wide = totalling(&rows);
-        let overall = WeightCaps {
-            rows: wide.max(caps.rows),
-            values: wide.min(WIDER * caps.values).max(caps.values),
-            groups: totalling(&groups).max(caps.groups),
-        };
-        let units = [&rows, &groups].map(|histogram| histogram.as_ref().and_then(Histogram::known));
-        Ok(Chosen { caps, overall, units })
+        let ((rows_cap, rows_wider), (groups_cap, groups_wider)) =
+            (both(&rows, per_cap.rows), both(&groups, per_cap.units));
+        let values_cap = rows.as_ref().map_or(1, |rows| rows.equal_enough(per_cap.values * number).min(most));
+        let values_wider = rows_wider.min(WIDER * values_cap).max(2 * values_cap).min(values_cap + most);
+        let caps = WeightCaps { rows: rows_cap, values: values_cap, groups: groups_cap };
+        let wider = WeightCaps { rows: rows_wider, values: values_wider, groups: groups_wider };
+        let known = [&rows, &groups].map(|histogram| histogram.as_ref().is_some_and(|one| one.last().is_some()));
+        Ok(Chosen { caps, wider, known })
     }
 
     /// The cost, in words.
@@ -183,7 +210,7 @@ impl Weights {
         let [choice, correction] = self.costs();
         vec![
             share("contribution limits", &choice, "how many units have how many rows, in powers of two"),
-            share("correction for contribution limits", &correction, "totals over all groups, with two limits"),
+            share("correction for contribution limits", &correction, "totals over all groups, with wider limits"),
         ]
     }
 }
@@ -236,15 +263,20 @@ struct Histogram {
 }
 
 impl Histogram {
-    /// The smallest power of two that this many units exceed, or fewer, ignoring noise of `doubt` standard
-    /// deviations.
-    fn exceeded_by(&self, units: f64, doubt: f64) -> u64 {
-        let is_enough = |bin: &usize| {
-            let above = &self.units[bin + 1..];
-            let doubt = doubt * self.deviation * (above.len() as f64).sqrt();
-            sum(above) <= units + doubt
-        };
-        1 << (0..BINS - 1).find(is_enough).unwrap_or(BINS - 1)
+    /// The last bin in which noise is not mistaken for units: it is next to others that have some, or has very many.
+    fn last(&self) -> Option<usize> {
+        let has = |bin: usize, deviations: f64| self.units[bin] as f64 > deviations * self.deviation;
+        let largest = (0..BINS).max_by_key(|&bin| self.units[bin]).filter(|&bin| has(bin, PROBABLE))?;
+        let next_to_it = (largest + 1..BINS).take_while(|&bin| has(bin, LIKELY)).last();
+        (largest..BINS).rev().find(|&bin| has(bin, CERTAIN)).max(next_to_it).or(Some(largest))
+    }
+
+    /// The smallest power of √2 that this many units exceed, or fewer; 0 if there are none.
+    fn exceeded_by(&self, units: f64) -> u32 {
+        let Some(last) = self.last() else { return 0 };
+        let above = |bin: usize| sum(&self.units[(bin + 1).min(last + 1)..=last]);
+        let exceeding = |power: usize| f64::midpoint(above(power / 2), above(power.div_ceil(2)));
+        (0..2 * last).find(|&power| exceeding(power) <= units).unwrap_or(2 * last) as u32
     }
 
     /// The largest power of two for which weights are equal enough, or noise matters little: its half-width is `noise` times
@@ -273,10 +305,15 @@ impl Histogram {
         Some(sum(&self.units)).filter(|all| *all > self.doubt())
     }
 
-    /// The largest power of two that more units than noise could make have reached.
+    /// The largest power of two that units are seen to have reached.
     fn largest(&self) -> u64 {
-        self.exceeded_by(0.0, DOUBT)
+        1 << self.last().unwrap_or(0)
     }
+}
+
+/// A power of √2, as a whole number.
+fn power(exponent: u32) -> u64 {
+    libm::round(libm::exp2(f64::from(exponent) / 2.0)) as u64
 }
 
 fn sum(units: &[i64]) -> f64 {
@@ -318,7 +355,7 @@ mod tests {
         assert!(caps.is_sorted() && caps[0] >= 16 && caps[3] <= 1 << 14 && caps[0] < caps[3], "{caps:?}");
         let many = chosen(&table, Some(1000), "1");
         assert!(many.caps.values <= 16 && many.caps.values < many.caps.rows, "{many:?}");
-        assert!(many.overall.rows > many.caps.rows && many.overall.values > many.caps.values, "{many:?}");
+        assert!(many.wider.rows >= 4 * many.caps.rows && many.wider.values > many.caps.values, "{many:?}");
         // The number of groups is guessed from the most active units.
         let unknown = chosen(&table, None, "1");
         assert!((64..=512).contains(&unknown.caps.rows), "{unknown:?}");
@@ -329,6 +366,20 @@ mod tests {
         let few = skewed(3);
         let chosen = chosen(&few, Some(2), "0.1");
         assert_eq!((chosen.caps.rows, chosen.caps.values, chosen.caps.groups), (1, 1, 1));
+        assert_eq!((chosen.wider.rows, chosen.wider.values, chosen.known), (2, 2, [false; 2]));
+    }
+
+    #[test]
+    fn noise_is_not_taken_for_units() {
+        let of = |units: &[i64]| Histogram { units: [units, &[0; BINS]].concat()[..BINS].to_vec(), deviation: 10.0 };
+        assert_eq!((of(&[28, -12, 17]).last(), of(&[-3, 32, 14]).last()), (None, Some(1)));
+        // Few are enough next to many; further off, many are needed.
+        assert_eq!(of(&[900, 300, 16, 14, 30]).last(), Some(2));
+        assert_eq!(of(&[900, 300, 16, 14, 46]).last(), Some(4));
+        // 316 units have more than 1 row, 16 more than 2, and about 166 more than √2.
+        let units = of(&[900, 300, 16]);
+        assert_eq!([500.0, 200.0, 100.0, 5.0].map(|number| units.exceeded_by(number)), [0, 1, 2, 4]);
+        assert_eq!([0, 1, 2, 3, 4, 17].map(power), [1, 1, 2, 3, 4, 362]);
     }
 
     #[test]
