@@ -20,8 +20,8 @@ use crate::release::{ErrorBar, LEVEL, Release, joint_level};
 ///
 /// # Accuracy
 /// Every number has a variance of about (D+1)(D+2)/3·(Δ/ε)². [`Laplace`](super::Laplace) noise for the same numbers, each
-/// with a share of ε, has 2D²·(Δ/ε)²; box noise has less from D = 2 on, down to a sixth. With a δ of 10^−8, Gaussian noise
-/// has less only from about D = 78 on.
+/// with a share of ε, has 2D²·(Δ/ε)²; box noise has less from D = 2 on, down to a sixth. Gaussian noise for ε = 1 and δ =
+/// 10^−8 has less from D = 76 on if a unit has one row, and sooner if it is in several groups.
 ///
 /// # Algorithm
 /// value + [`DiscreteBox`] noise.

@@ -38,7 +38,7 @@ fn with<const D: usize>(mut point: [i64; D], place: usize, value: i64) -> [i64; 
 fn enumerated<const D: usize, const W: u32>(depth: usize) -> Law<Option<[i64; D]>> {
     enumerate(depth, |tape| {
         let mut point = [0; D];
-        Ok(round::<W, _>(&mut point, tape, |tape| fair(tape))?.then_some(point))
+        Ok(round::<W, _>(&mut point, tape, fair)?.then_some(point))
     })
 }
 
