@@ -8,7 +8,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::entry::{Event, Row};
 use reticent_ledger::storage::Storage;
 use reticent_ledger::storage::postgres::Postgres;
@@ -112,7 +112,7 @@ fn a_server_that_was_away_is_found_again() {
     let charge = ask("people", "a", pure("0.1"));
     let first = receipt(&ledger, &charge);
     place.server.kill();
-    let error = ledger.charge(&charge).unwrap_err();
+    let error = ledger.charge(&charge, OnInterruption::Recompute).unwrap_err();
     assert!(error.is_storage(), "{error}");
     place.server.run();
     assert_eq!(receipt_again(&ledger, &charge), first);
@@ -170,7 +170,7 @@ fn a_commit_after_a_failed_statement_is_no_success() {
 
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
-fn whoever_waits_too_long_is_told_why() {
+fn a_charge_that_waits_too_long_says_why() {
     let place = database();
     let ledger = create(&place);
     ledger.register(&limited("people", pure("1"))).unwrap();
@@ -179,7 +179,7 @@ fn whoever_waits_too_long_is_told_why() {
     // A minute is too long for a test.
     let waiting = DurableLedger::open(&Location::Postgres(place.url() + "?options=-c%20lock_timeout%3D50")).unwrap();
     let charge = ask("people", "a", pure("0.1"));
-    let error = waiting.charge(&charge).unwrap_err();
+    let error = waiting.charge(&charge, OnInterruption::Recompute).unwrap_err();
     assert_eq!(error.to_string(), "the ledger could not be written: it is locked by other processes");
     // Readers go on.
     assert_eq!(waiting.account("people").unwrap().unwrap().charges, 0);
@@ -196,7 +196,7 @@ fn connections_are_private_as_the_url_says() {
     drop(create(&place));
     let url = |host: &str, options: &str| server.remote(host, &place.name) + options;
     let trusted = format!("sslrootcert={}", server.authority().display());
-    // Whether a connection that such a URL makes is private; or why there is none.
+    // Whether a connection made with such a URL is encrypted, or why it is refused.
     let private = |url: String| -> Result<bool, String> {
         let storage = Postgres::open(&url);
         let storage = storage.inspect_err(|error| assert!(!error.to_string().contains("secret"), "{error}"));
@@ -310,7 +310,9 @@ fn what_others_make_in_public_is_never_run() {
             plant();
         }
         for ledger in [ledger, open(&place)] {
-            assert!(ledger.charge(&ask("people", "b", pure("0.1"))).unwrap_err().is_overdrawn());
+            assert!(
+                ledger.charge(&ask("people", "b", pure("0.1")), OnInterruption::Recompute).unwrap_err().is_overdrawn()
+            );
             assert!(ledger.verify().unwrap().is_sound());
         }
         let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
@@ -371,7 +373,11 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
     for (number, (plant, remove, found)) in planted.into_iter().enumerate() {
         place.vandalise(plant);
         let charge = ask("people", &number.to_string(), pure("0.1"));
-        assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Damaged(found.clone()), "{plant}");
+        assert_eq!(
+            ledger.charge(&charge, OnInterruption::Recompute).unwrap_err(),
+            Error::Damaged(found.clone()),
+            "{plant}"
+        );
         let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
         assert_eq!(findings, [format!("the file is damaged: {found}")], "{plant}");
         place.vandalise(remove);
@@ -413,7 +419,7 @@ fn a_schema_that_somebody_else_made_is_not_used() {
         }
         let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
         assert_eq!(ran.get::<_, i64>(0), 0, "somebody else's function ran");
-        // Its owner may be the one who owns the database; and whoever made a ledger may use it.
+        // Its owner may be the one who owns the database; and the role that created a ledger may use it.
         administrator.batch_execute("DROP SCHEMA reticent_ledger CASCADE").unwrap();
         drop(DurableLedger::create(&as_clerk).unwrap());
         drop(DurableLedger::open(&as_clerk).unwrap());
@@ -432,7 +438,7 @@ fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
     assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
     let (charge, _) = ledger.request("people", "monday").unwrap().unwrap();
     assert!(
-        matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
+        matches!(ledger.charge(&charge, OnInterruption::Recompute).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
     );
     drop(ledger);
     for version in [1, 3] {

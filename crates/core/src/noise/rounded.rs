@@ -83,7 +83,10 @@ impl RoundedGaussian {
             if rest.is_zero() { root } else { root + 1u8 }
         };
         let fits = |places: &u32| multiplier(*places) < UBig::ONE << SIGNIFICANT;
-        let places = (0..=MOST_PLACES).rev().find(fits).expect("2^50 has fewer significant bits");
+        // About where to look; any answer that fits is a valid one.
+        let near = (SIGNIFICANT as f64 - 0.5 * libm::log2(sigma_squared.to_f64())).ceil();
+        let near = (near as u32).min(MOST_PLACES);
+        let places = (0..=near).rev().find(fits).expect("2^50 has fewer significant bits");
         Ok(Self { multiplier: u64::try_from(&multiplier(places)).expect("it fits in 54 bits"), places })
     }
 

@@ -4,8 +4,7 @@ use dashu_int::UBig;
 
 use super::powers;
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg};
-use crate::noise::digits::multiply_high;
+use crate::exact::enclosure::{Enclosure, exp_neg, multiply_high};
 use crate::noise::table::Alias;
 
 /// Blocks v = 0, 1, … and their mirror images, each with a weight Q(v) ≥ κ·f(vB), f(x) = e^−ax², and a tail of weight Q_t
