@@ -9,7 +9,7 @@ use chacha20::ChaCha20Rng;
 use dist_test::measure;
 use rand_core::{Rng, SeedableRng};
 use reticent::exact::Rational;
-use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy};
+use reticent::noise::{DiscreteBox, DiscreteGaussian, DiscreteLaplace, Entropy, RoundedGaussian};
 
 /// Samples per call, as an application that releases a histogram would draw.
 const BATCH: usize = 1 << 16;
@@ -45,6 +45,13 @@ fn main() -> Result<(), reticent::Error> {
         report("reticent, one by one", "gaussian", Some(scale), &mut |batch| {
             batch.iter_mut().for_each(|value| *value = gaussian.sample(&mut rng));
         });
+    }
+    for scale in [1u64, 10, 1000, 1_000_000] {
+        let rounded = RoundedGaussian::with_sigma(&Rational::from(scale))?;
+        report("reticent", "gaussian, rounded", Some(scale), &mut |batch| rounded.fill(&mut rng, batch));
+        // Four numbers for each draw.
+        let four = DiscreteBox::new(4, &Rational::from(scale))?;
+        report("reticent", "box of 4", Some(scale), &mut |batch| four.fill(&mut rng, batch));
     }
     for scale in [1u64, 10, 1000, 1_000_000] {
         let exact = Rational::from(scale);

@@ -35,6 +35,47 @@ pub fn gaussian(sigma: f64, shift: u32) -> ExpectedLaw {
     window(sigma / width as f64, |v| (v * width..(v + 1) * width).map(weight).sum::<f64>() / total)
 }
 
+/// Rounded Gaussian noise in blocks of 2^`shift`: differences of the normal distribution function.
+pub fn rounded_gaussian(sigma: f64, shift: u32) -> ExpectedLaw {
+    let width = 2f64.powi(shift as i32);
+    // Both tails are small where they are subtracted.
+    let beyond = |x: f64| 0.5 * libm::erfc(x / (sigma * std::f64::consts::SQRT_2));
+    let between =
+        |from: f64, to: f64| if from >= 0.0 { beyond(from) - beyond(to) } else { beyond(-to) - beyond(-from) };
+    window(sigma / width, |v| between(v as f64 * width - 0.5, (v as f64 + 1.0) * width - 0.5))
+}
+
+/// One of D coordinates of box noise in blocks of 2^`shift`, from the definition P(z) ∝ p^max|zᵢ|: a coordinate k comes
+/// with others up to |k|, or with a largest one of r > |k| among the others.
+pub fn box_coordinate(coordinates: i32, scale: f64, shift: u32) -> ExpectedLaw {
+    let (p, others) = ((-1.0 / scale).exp(), coordinates - 1);
+    let within = |r: i64| (2.0 * r as f64 + 1.0).powi(others);
+    let reach = (60.0 * scale) as i64 + 60;
+    // Σ over r > |k|, from the far end on.
+    let mut farther = vec![0.0; reach as usize + 2];
+    for r in (1..=reach).rev() {
+        farther[r as usize - 1] = farther[r as usize] + (within(r) - within(r - 1)) * p.powf(r as f64);
+    }
+    let weight = |k: i64| {
+        let k = k.abs();
+        if k > reach { 0.0 } else { within(k) * p.powf(k as f64) + farther[k as usize] }
+    };
+    let total = weight(0) + 2.0 * (1..=reach).rev().map(weight).sum::<f64>();
+    let width = 1i64 << shift;
+    window(scale / width as f64, |v| (v * width..(v + 1) * width).map(weight).sum::<f64>() / total)
+}
+
+/// The largest of D coordinates of box noise, of either sign: (2r+1)^D − (2r−1)^D points have the weight p^r.
+pub fn box_radius(coordinates: i32, scale: f64) -> ExpectedLaw {
+    let sides = |r: i64| (2.0 * r as f64 + 1.0).powi(coordinates);
+    let points = |r: i64| if r == 0 { 1.0 } else { sides(r) - sides(r - 1) };
+    let weights: Vec<f64> = (0..(60.0 * scale) as i64 + 60).map(|r| points(r) * (-(r as f64) / scale).exp()).collect();
+    let total: f64 = weights.iter().rev().sum();
+    let masses: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+    let above = (1.0 - masses.iter().sum::<f64>()).max(0.0);
+    ExpectedLaw::new(0, 0.0, masses, above).expect("the masses add up")
+}
+
 /// Negative binomial noise.
 pub fn negative_binomial(shape: f64, scale: f64) -> ExpectedLaw {
     let p = (-1.0 / scale).exp();

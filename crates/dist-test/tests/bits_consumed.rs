@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use dist_test::{FALSE_ALARM, seed};
 use rand_core::{CryptoRng, Rng, TryCryptoRng, TryRng};
 use reticent::audit::chi_squared_quantile;
-use reticent::noise::{Coin, DiscreteGaussian, DiscreteLaplace, Entropy};
+use reticent::noise::{Coin, DiscreteBox, DiscreteGaussian, DiscreteLaplace, Entropy, RoundedGaussian};
 
 /// Detects a dependence that affects one draw in a thousand.
 const DRAWS: usize = 1_000_000;
@@ -108,6 +108,25 @@ fn rejection_takes_rounds_that_do_not_depend_on_the_value() {
         let all = draws(&format!("bits Gaussian {sigma}"), |rng| gaussian.sample(rng));
         assert!(all.iter().any(|&(_, bits)| bits > 128), "some rounds are rejected, or there is nothing to test");
         assert!(independent(&all), "σ = {sigma}");
+    }
+}
+
+#[test]
+fn rounded_and_box_noise_take_rounds_that_do_not_depend_on_the_value() {
+    for sigma in ["1", "5.1", "100000000"] {
+        let noise = RoundedGaussian::with_sigma(&sigma.parse().unwrap()).unwrap();
+        let all = draws(&format!("bits rounded {sigma}"), |rng| noise.sample(rng));
+        assert!(all.iter().any(|&(_, bits)| bits > 192), "some rounds are rejected, or there is nothing to test");
+        assert!(independent(&all), "σ = {sigma}");
+    }
+    for (coordinates, scale) in [(2, "1"), (4, "1000")] {
+        let noise = DiscreteBox::new(coordinates, &scale.parse().unwrap()).unwrap();
+        let mut point = vec![0; coordinates as usize];
+        let all = draws(&format!("bits box {scale}"), |rng| {
+            noise.sample(rng, &mut point);
+            point.iter().map(|k| k.abs()).max().unwrap()
+        });
+        assert!(independent(&all), "{coordinates} coordinates, scale {scale}");
     }
 }
 

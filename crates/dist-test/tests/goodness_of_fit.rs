@@ -5,7 +5,8 @@ use dist_test::{FALSE_ALARM, samples, seed};
 use reticent::audit::ExpectedLaw;
 use reticent::exact::Rational;
 use reticent::noise::{
-    Coin, DiscreteGaussian, DiscreteLaplace, Draw, Entropy, Geometric, NegativeBinomial, uniform_below,
+    Coin, DiscreteBox, DiscreteGaussian, DiscreteLaplace, Draw, Entropy, Geometric, NegativeBinomial, RoundedGaussian,
+    uniform_below,
 };
 
 /// Detects a scale that is wrong by 1.5 % (see `mutants.rs`).
@@ -61,6 +62,38 @@ fn discrete_gaussian() {
     }
 }
 
+#[test]
+fn rounded_gaussian() {
+    for (sigma, shift) in [("0.3", 0), ("1", 0), ("5.1", 0), ("100", 2), ("10000", 8)] {
+        let noise = RoundedGaussian::with_sigma(&rational(sigma)).unwrap();
+        let law = laws::rounded_gaussian(sigma.parse().unwrap(), shift);
+        let name = format!("rounded Gaussian {sigma}");
+        assert_fits(&name, &law, shift, |rng| noise.sample(rng), |rng, values| noise.fill(rng, values));
+    }
+}
+
+/// The last of D coordinates, and the largest of all.
+#[test]
+fn discrete_box() {
+    for (coordinates, scale, shift) in [(2, "0.5", 0), (3, "1", 0), (3, "10", 0), (5, "100", 4)] {
+        let noise = DiscreteBox::new(coordinates, &rational(scale)).unwrap();
+        let mut entropy = Entropy::seeded(seed(&format!("box {coordinates} {scale}")));
+        let mut rng = entropy.draw().unwrap();
+        let mut point = vec![0; coordinates as usize];
+        let mut radii = laws::Counts::new();
+        let counts = count(samples(SAMPLES, LONG_SAMPLES), || {
+            noise.sample(&mut rng, &mut point);
+            *radii.entry(point.iter().map(|k| k.abs()).max().unwrap()).or_default() += 1;
+            point[point.len() - 1] >> shift
+        });
+        let scale: f64 = scale.parse().unwrap();
+        let one = fit(&laws::box_coordinate(coordinates as i32, scale, shift), &counts);
+        assert!(one.passes(FALSE_ALARM), "{coordinates} {scale}\n{one}");
+        let all = fit(&laws::box_radius(coordinates as i32, scale), &radii);
+        assert!(all.passes(FALSE_ALARM), "{coordinates} {scale}\n{all}");
+    }
+}
+
 /// What the blocks above do not show: the last six bits of wide noise are practically uniform (to 10^−9 and better at
 /// these scales).
 #[test]
@@ -75,6 +108,9 @@ fn the_last_bits_of_wide_noise() {
         assert!(fit(&uniform, &counts).passes(FALSE_ALARM), "Laplace, scale {scale}");
         let counts = count(samples(SAMPLES, LONG_SAMPLES), || gaussian.sample(&mut rng) & 63);
         assert!(fit(&uniform, &counts).passes(FALSE_ALARM), "Gaussian, σ = {scale}");
+        let rounded = RoundedGaussian::with_sigma(&rational(scale)).unwrap();
+        let counts = count(samples(SAMPLES, LONG_SAMPLES), || rounded.sample(&mut rng) & 63);
+        assert!(fit(&uniform, &counts).passes(FALSE_ALARM), "rounded Gaussian, σ = {scale}");
     }
 }
 

@@ -3,6 +3,8 @@
 //! | mutant | caught by |
 //! |---|---|
 //! | scale × 1.05 (and × 1.015, the smallest error that the sample size detects) | goodness of fit |
+//! | discrete for rounded Gaussian noise of the same σ | goodness of fit |
+//! | a radius of box noise from D geometric numbers, or one that is always accepted | goodness of fit |
 //! | zero counted twice | goodness of fit |
 //! | geometric off by one | goodness of fit |
 //! | `≤` for `<` in a comparison of words | enumeration of all words, next to the table in the core library |
@@ -14,7 +16,7 @@ use dist_test::{FALSE_ALARM, seed};
 use rand_core::Rng;
 use reticent::audit::{EmpiricalEpsilon, Verdict};
 use reticent::exact::Rational;
-use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy, Geometric};
+use reticent::noise::{DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, RoundedGaussian, uniform_below};
 
 /// As in `goodness_of_fit.rs`.
 const SAMPLES: u64 = 1_000_000;
@@ -46,6 +48,39 @@ fn a_wrong_scale() {
         let counts = count(SAMPLES, || noise.sample(&mut rng) >> shift);
         assert_caught("a wrong σ", &laws::gaussian(sigma.parse().unwrap(), shift), &counts);
     }
+}
+
+/// Noise whose variance lacks the 1/12 of rounding, and rounded noise of a σ that is wrong by 1.5 %.
+#[test]
+fn another_gaussian() {
+    let discrete = DiscreteGaussian::with_sigma(&rational("0.9")).unwrap();
+    let wrong = RoundedGaussian::with_sigma(&rational("5.2")).unwrap();
+    let mut entropy = Entropy::seeded(seed("another Gaussian"));
+    let mut rng = entropy.draw().unwrap();
+    let counts = count(SAMPLES, || discrete.sample(&mut rng));
+    assert_caught("discrete Gaussian noise", &laws::rounded_gaussian(0.9, 0), &counts);
+    let counts = count(SAMPLES, || wrong.sample(&mut rng));
+    assert_caught("a wrong σ", &laws::rounded_gaussian(5.1, 0), &counts);
+}
+
+/// Box noise of three coordinates: both mutants, and the sampler that they were made from.
+#[test]
+fn a_wrong_radius() {
+    let geometric = Geometric::new(&rational("10")).unwrap();
+    let mut entropy = Entropy::seeded(seed("wrong radius"));
+    let mut rng = entropy.draw().unwrap();
+    let mut draw = |geometrics: usize, rejects: bool| loop {
+        let radius = (0..geometrics).map(|_| geometric.sample(&mut rng)).sum::<i64>();
+        let sides = 2 * radius.unsigned_abs() + 1;
+        let mut below = |n: u64| uniform_below(n, &mut rng).unwrap();
+        if !rejects || (1..=3).all(|i| below(sides + 2 * i - 1) < sides) {
+            break below(sides).cast_signed() - radius;
+        }
+    };
+    let law = laws::box_coordinate(3, 10.0, 0);
+    assert!(fit(&law, &count(SAMPLES, || draw(4, true))).passes(FALSE_ALARM));
+    assert_caught("one geometric number too few", &law, &count(SAMPLES, || draw(3, true)));
+    assert_caught("a radius always accepted", &law, &count(SAMPLES, || draw(4, false)));
 }
 
 /// A fair sign on a geometric magnitude gives 0 both as +0 and as −0.

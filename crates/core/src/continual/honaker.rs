@@ -188,7 +188,7 @@ impl Strategy for Honaker {
                 let narrowest = self.law.variance();
                 Shape::Weighted { variance, largest: own * own / narrowest, narrowest }
             }
-            Law::Gaussian(_) => Shape::Gaussian { variance },
+            Law::Gaussian(_) | Law::Rounded(_) => Shape::Gaussian { variance },
         }
     }
 

@@ -205,7 +205,7 @@ impl Strategy for Hybrid {
     fn shape(&self, step: u64) -> Shape<'_> {
         let variance = self.variance(step);
         match (&self.whole, place(step)) {
-            (Law::Gaussian(_), _) => Shape::Gaussian { variance },
+            (Law::Gaussian(_) | Law::Rounded(_), _) => Shape::Gaussian { variance },
             (Law::Laplace(law), None) => Shape::Sum { law, terms: 1 },
             (Law::Laplace(law), Some((block, s))) if s == 1 << block => Shape::Sum { law, terms: u64::from(block) + 2 },
             (Law::Laplace(law), Some((block, _))) => {
@@ -263,7 +263,7 @@ mod tests {
         let strategy = strategy("0.17");
         let rate = |law: &Law| match law {
             Law::Laplace(law) => law.scale().recip().unwrap(),
-            Law::Gaussian(_) => panic!("pure"),
+            _ => panic!("pure"),
         };
         for (levels, law) in (1u64..).zip(&strategy.inside) {
             assert_eq!(rate(&strategy.whole) + rate(law) * Rational::from(levels), Rational::ONE);

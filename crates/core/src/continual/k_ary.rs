@@ -263,7 +263,7 @@ impl Strategy for KAry {
         match &self.law {
             // The law is symmetric: a subtracted draw counts like an added one.
             Law::Laplace(law) => Shape::Sum { law, terms: self.shape.blocks(step) },
-            Law::Gaussian(_) => Shape::Gaussian { variance: self.variance(step) },
+            Law::Gaussian(_) | Law::Rounded(_) => Shape::Gaussian { variance: self.variance(step) },
         }
     }
 

@@ -64,6 +64,12 @@ impl Law {
                     discrete_gaussian::reach(variance, outside).min(sub_gaussian)
                 }
             }
+            // Rounding moves each draw by at most half a step, and a whole number t + 1 is exceeded only if normal noise
+            // with all variances exceeds t + 1 − terms/2.
+            Self::Rounded(law) => {
+                let deviation = law.sigma().to_f64_up() * libm::sqrt(terms as f64) * (1.0 + 1e-9);
+                libm::ceil(discrete_gaussian::two_sided_quantile(outside) * deviation + terms as f64 / 2.0 - 1.0)
+            }
         };
         // A float's conversion saturates.
         Ok(reach as u64)
@@ -85,6 +91,7 @@ pub(crate) fn rho(guarantee: &Guarantee) -> Result<Rho> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::RoundedGaussian;
 
     /// P(|X| > t) of a sum of draws with these masses at −reach..=reach, by convolution.
     fn outside(masses: &[f64], terms: u64, t: u64) -> f64 {
@@ -126,6 +133,13 @@ mod tests {
                     assert!(t < 2 || outside(&masses, terms, t - 2) > allowed, "{law} {terms} {level}: {t}");
                 }
             }
+        }
+        for (sigma, terms) in [(0.4, 2), (5.1, 2), (5.1, 3), (20.0, 2)] {
+            let law = RoundedGaussian::with_sigma(&Rational::try_from(sigma).unwrap()).unwrap();
+            let masses: Vec<f64> = (-i64::from(REACH)..=i64::from(REACH)).map(|k| law.mass(k).hi).collect();
+            let t = Law::Rounded(law).half_width_of_sum(terms, &"0.95".parse().unwrap()).unwrap();
+            assert!(outside(&masses, terms, t) <= 0.05 + 1e-9, "rounded {sigma} {terms}: {t}");
+            assert!(t < 3 || outside(&masses, terms, t - 2) > 0.05, "rounded {sigma} {terms}: {t}");
         }
         let (narrow, masses) = gaussian(0.4);
         let t = narrow.half_width_of_sum(2, &"0.95".parse().unwrap()).unwrap();

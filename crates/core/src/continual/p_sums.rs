@@ -168,7 +168,7 @@ impl Strategy for PSums {
     fn shape(&self, step: u64) -> Shape<'_> {
         match &self.law {
             Law::Laplace(law) => Shape::Sum { law, terms: self.schedule.sums_per_answer(step) },
-            Law::Gaussian(_) => Shape::Gaussian { variance: self.variance(step) },
+            Law::Gaussian(_) | Law::Rounded(_) => Shape::Gaussian { variance: self.variance(step) },
         }
     }
 

@@ -5,8 +5,9 @@ use dashu_int::UBig;
 use super::add_noise;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law};
+use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian};
 use crate::permit::Permit;
+use crate::privacy::calibration::analytic_gaussian_sigma;
 use crate::privacy::{Delta, Epsilon, Guarantee, Rho};
 use crate::release::{ErrorBar, LEVEL, Release};
 use crate::statistic::Sensitivity;
@@ -28,13 +29,17 @@ pub struct Part {
 /// norm.
 /// - `Pure(ε)`: discrete Laplace noise of scale Δ₁ᵢ/(sᵢ·ε) on every number of part i, so part i is sᵢ·ε-private.
 /// - `Zcdp(ρ)`: discrete Gaussian noise with σ² = Δ₂ᵢ²/(2·sᵢ·ρ), so part i is sᵢ·ρ-zCDP.
-/// - `Approx(ε, δ)`: either the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the
-///   second with the largest ρ that implies (ε, δ) ([`Rho::within`]). The choice is the one with the smaller product
-///   over all parts of the half-widths at 95 %, and the first if they are equal. It depends only on the parameters,
-///   never on the data.
+/// - `Approx(ε, δ)`: the first with ε, in which case δ is not used and [`Batch::guarantee`] is `Pure(ε)`; or the second
+///   with the largest ρ that implies (ε, δ) ([`Rho::within`]); or rounded Gaussian noise with σᵢ² = Δ₂ᵢ²·s²/sᵢ, s being
+///   the σ of \[BW18\] for a sensitivity of 1 ([`analytic_gaussian_sigma`]). The choice is the one with the smallest
+///   product over all parts of the half-widths at 95 %, and the first of those if they are equal. It depends only on
+///   the parameters, never on the data.
 ///
-/// The shares add up to one, and parts drawn independently add up ([`Guarantee::and`]). The number of groups does not
-/// matter: how many of them a unit can contribute to is part of the sensitivities.
+/// Shares of ε or ρ add up to one, and parts drawn independently add up ([`Guarantee::and`]). For rounded Gaussian noise
+/// divide every number by its σᵢ: the noise then has a standard deviation of 1, and a unit moves all numbers together by
+/// at most √(Σ Δ₂ᵢ²/σᵢ²) = √(Σ sᵢ/s²) = 1/s in the L2 norm, for which it is (ε, δ)-private; rounding, which whole numbers
+/// do not notice, is post-processing. The number of groups does not matter: how many of them a unit can contribute to is
+/// part of the sensitivities.
 ///
 /// # Accuracy
 /// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is
@@ -97,7 +102,7 @@ impl Batch {
         match guarantee {
             Guarantee::Pure(epsilon) => Self::laplace(parts, &shares, epsilon),
             Guarantee::Zcdp(rho) => Self::gaussian(parts, &shares, rho, guarantee.clone()),
-            Guarantee::Approx(epsilon, delta) => Self::narrower(parts, &shares, epsilon, delta),
+            Guarantee::Approx(epsilon, delta) => Self::narrowest(parts, &shares, epsilon, delta),
         }
     }
 
@@ -111,24 +116,31 @@ impl Batch {
     }
 
     fn gaussian(parts: &[Part], shares: &[Rational], rho: &Rho, guarantee: Guarantee) -> Result<Self> {
-        let noise = |(part, share): (&Part, &Rational)| {
-            let squared = Rational::from_big(UBig::from(part.sensitivity.l2_squared()?), UBig::ONE);
-            let twice_rho = &(share * rho.value()) * &Rational::from(2);
-            DiscreteGaussian::with_sigma_squared(&(&squared / &twice_rho)).map(Law::Gaussian)
-        };
-        let noises = parts.iter().zip(shares).map(noise).collect::<Result<_>>()?;
-        Self::with_noises(guarantee, noises)
+        let for_one = (rho.value() * &Rational::from(2)).recip()?;
+        let noises = variances(parts, shares, &for_one)?
+            .into_iter()
+            .map(|variance| DiscreteGaussian::with_sigma_squared(&variance).map(Law::Gaussian));
+        Self::with_noises(guarantee, noises.collect::<Result<_>>()?)
     }
 
-    /// Whichever of the two has the smaller product of half-widths; one that is out of range is not considered.
-    fn narrower(parts: &[Part], shares: &[Rational], epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+    fn rounded(parts: &[Part], shares: &[Rational], epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let for_one = analytic_gaussian_sigma(epsilon, delta, &Rational::ONE)?.square();
+        let noises = variances(parts, shares, &for_one)?
+            .into_iter()
+            .map(|variance| RoundedGaussian::with_sigma_squared(&variance).map(Law::Rounded));
+        Self::with_noises(Guarantee::Approx(epsilon.clone(), delta.clone()), noises.collect::<Result<_>>()?)
+    }
+
+    /// The one with the smallest product of half-widths; one that is out of range is not considered.
+    fn narrowest(parts: &[Part], shares: &[Rational], epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let laplace = Self::laplace(parts, shares, epsilon);
         let gaussian = Rho::within(epsilon, delta)
             .and_then(|rho| Self::gaussian(parts, shares, &rho, Guarantee::Approx(epsilon.clone(), delta.clone())));
-        match (laplace, gaussian) {
-            (Ok(laplace), Ok(gaussian)) => Ok(if laplace.log_width <= gaussian.log_width { laplace } else { gaussian }),
-            (laplace, gaussian) => laplace.or(gaussian),
-        }
+        let narrower = |one: Result<Self>, other: Result<Self>| match (one, other) {
+            (Ok(one), Ok(other)) => Ok(if one.log_width <= other.log_width { one } else { other }),
+            (one, other) => one.or(other),
+        };
+        narrower(narrower(laplace, gaussian), Self::rounded(parts, shares, epsilon, delta))
     }
 
     fn with_noises(guarantee: Guarantee, noises: Vec<Law>) -> Result<Self> {
@@ -183,6 +195,15 @@ impl Batch {
         }
         Ok(Release::new(values, self.error, self.guarantee.clone(), draw.accounting().clone()))
     }
+}
+
+/// Every part's σ², if all of the budget asks for `for_one` at an L2 sensitivity of 1.
+fn variances(parts: &[Part], shares: &[Rational], for_one: &Rational) -> Result<Vec<Rational>> {
+    let variance = |(part, share): (&Part, &Rational)| {
+        let squared = Rational::from_big(UBig::from(part.sensitivity.l2_squared()?), UBig::ONE);
+        Ok(&(&squared * for_one) / share)
+    };
+    parts.iter().zip(shares).map(variance).collect()
 }
 
 /// Every part's share of the budget, adding up to one.

@@ -126,7 +126,7 @@ impl Gaussian {
     }
 }
 
-fn positive(sensitivity: u128) -> Result<()> {
+pub(super) fn positive(sensitivity: u128) -> Result<()> {
     if sensitivity == 0 {
         return Err(Error::parameter("sensitivity", 0, "at least 1: what no unit can move needs no noise"));
     }

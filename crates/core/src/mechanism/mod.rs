@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`laplace`] | [`Laplace`]: whole numbers with discrete Laplace noise, for pure ε |
 //! | [`gaussian`] | [`Gaussian`]: whole numbers with discrete Gaussian noise, for ρ or (ε, δ) |
+//! | [`analytic_gaussian`] | [`AnalyticGaussian`]: vectors of whole numbers with rounded Gaussian noise, for (ε, δ) |
+//! | [`max_norm`] | [`MaxNorm`]: several whole numbers for each group with one draw for all, for pure ε |
 //! | [`moments`] | [`BoundedMean`], [`BoundedVariance`]: sums, means, variances, standard deviations |
 //! | [`batch`] | [`Batch`]: several statistics of the same groups under one guarantee |
 //! | [`range`] | [`ApproxBounds`]: bounds found from the data, for pure ε |
@@ -34,11 +36,13 @@
 //! # Ok::<(), reticent::Error>(())
 //! ```
 
+pub mod analytic_gaussian;
 pub mod batch;
 #[cfg(test)]
 pub(crate) mod divergence;
 pub mod gaussian;
 pub mod laplace;
+pub mod max_norm;
 pub mod moments;
 pub mod per_group;
 pub mod quantile;
@@ -49,9 +53,11 @@ pub mod subsample;
 pub mod threshold;
 pub mod top;
 
+pub use analytic_gaussian::AnalyticGaussian;
 pub use batch::{Batch, Part};
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
+pub use max_norm::MaxNorm;
 pub use moments::{BoundedMean, BoundedVariance};
 pub use per_group::PerGroup;
 pub use quantile::{Estimate, Quantile, Quantiles};

@@ -11,7 +11,7 @@ use rand::Rng;
 use rand::distr::Distribution;
 use rand_core::{TryCryptoRng, TryRng};
 
-use super::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial};
+use super::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial, RoundedGaussian};
 
 /// A generator that the caller asserts to be cryptographic.
 struct Assumed<'rng, R: ?Sized>(&'rng mut R);
@@ -45,7 +45,7 @@ macro_rules! distributions {
     )+};
 }
 
-distributions!(DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial);
+distributions!(DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial, RoundedGaussian);
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,8 @@ use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::numeric::search::smallest_near;
 
 mod blocks;
+mod envelope;
+pub(super) mod normal;
 mod powers;
 mod tail;
 mod window;

@@ -1,14 +1,15 @@
-//! Either kind of additive noise.
+//! Additive noise on single numbers, of any kind.
 
 use std::fmt;
 
 use rand_core::CryptoRng;
 
-use super::{DiscreteGaussian, DiscreteLaplace};
+use super::{DiscreteGaussian, DiscreteLaplace, RoundedGaussian};
 use crate::error::Result;
 use crate::exact::Rational;
 
-/// Discrete Laplace noise for pure ε, discrete Gaussian noise for ρ (or for an ε and δ that a ρ implies).
+/// Discrete Laplace noise for pure ε, discrete Gaussian noise for ρ (or for an ε and δ that a ρ implies), rounded Gaussian
+/// noise for ε and δ.
 ///
 /// # Example
 /// ```
@@ -25,6 +26,8 @@ pub enum Law {
     Laplace(DiscreteLaplace),
     /// For ρ-zCDP, and for (ε, δ) through it.
     Gaussian(DiscreteGaussian),
+    /// For (ε, δ); counters do not use it.
+    Rounded(RoundedGaussian),
 }
 
 impl Law {
@@ -34,6 +37,7 @@ impl Law {
         match self {
             Self::Laplace(law) => law.sample(rng),
             Self::Gaussian(law) => law.sample(rng),
+            Self::Rounded(law) => law.sample(rng),
         }
     }
 
@@ -42,6 +46,7 @@ impl Law {
         match self {
             Self::Laplace(law) => law.fill(rng, values),
             Self::Gaussian(law) => law.fill(rng, values),
+            Self::Rounded(law) => law.fill(rng, values),
         }
     }
 
@@ -51,6 +56,7 @@ impl Law {
             Self::Laplace(law) => law.variance(),
             // Below σ² at small σ (by e^(−2π²σ²) of it), so never too small.
             Self::Gaussian(law) => law.sigma_squared().to_f64(),
+            Self::Rounded(law) => law.variance(),
         }
     }
 
@@ -59,10 +65,12 @@ impl Law {
         match self {
             Self::Laplace(law) => law.scale().to_f64(),
             Self::Gaussian(law) => libm::sqrt(law.sigma_squared().to_f64()),
+            Self::Rounded(law) => law.sigma().to_f64(),
         }
     }
 
-    /// A t with P(|K| ≤ t) ≥ level: see [`DiscreteLaplace::half_width`] and [`DiscreteGaussian::half_width`].
+    /// A t with P(|K| ≤ t) ≥ level: see [`DiscreteLaplace::half_width`], [`DiscreteGaussian::half_width`] and
+    /// [`RoundedGaussian::half_width`].
     ///
     /// # Errors
     /// If the level lies outside 0 < level < 1.
@@ -70,6 +78,7 @@ impl Law {
         match self {
             Self::Laplace(law) => law.half_width(level),
             Self::Gaussian(law) => law.half_width(level),
+            Self::Rounded(law) => law.half_width(level),
         }
     }
 }
@@ -80,6 +89,7 @@ impl fmt::Display for Law {
         let (kind, width) = match self {
             Self::Laplace(_) => ("discrete Laplace, scale", self.scale()),
             Self::Gaussian(_) => ("discrete Gaussian, σ", self.scale()),
+            Self::Rounded(_) => ("rounded Gaussian, σ", self.scale()),
         };
         // Two digits after the point, none if they are zero.
         let digits = if width < 1.0 { 4 } else { 2 };

@@ -3,7 +3,7 @@
 use super::counters;
 use super::devices::{k_ary_pair, response_pair, unary_pair};
 use super::keys::{self, range_pairs, threshold_pairs, top_pairs};
-use super::noise::gaussian_pair;
+use super::noise::{gaussian_pair, loss_class, rounded_pair};
 use super::parties;
 use super::seized;
 use super::stable::{law_of, small_tables};
@@ -16,9 +16,9 @@ use crate::error::Result;
 use crate::exact::Rational;
 use crate::local::{KaryResponse, RandomisedResponse};
 use crate::mechanism::stable::StableMedian;
-use crate::mechanism::{Batch, Laplace, Moves, Part, Threshold};
+use crate::mechanism::{AnalyticGaussian, Batch, Laplace, Moves, Part, Threshold};
 use crate::multiparty::{MaskSeed, Plan, Protocol, Sums};
-use crate::noise::{DiscreteGaussian, DiscreteLaplace, Law, NegativeBinomial};
+use crate::noise::{DiscreteGaussian, DiscreteLaplace, Geometric, Law, NegativeBinomial, uniform_below};
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Epsilon, Guarantee};
 use crate::statistic::{Contribution, Rows};
@@ -49,6 +49,27 @@ pub const SUBJECTS: &[Subject] = &[
         summary: "Gaussian noise with variance ln(1/δ)/ε², which drops the factor 2",
         is_exact: true,
         audit: half_variance,
+    },
+    Subject {
+        name: "mutant-rounded-gaussian-norm",
+        summary: "two counts with rounded Gaussian noise for a move of one of them",
+        is_exact: true,
+        audit: |audit| {
+            let mechanism = AnalyticGaussian::new(1, &audit.request.epsilon, &audit.request.delta)?;
+            audit.exactly(audit.approx(), &[rounded_pair(mechanism.noise())?])
+        },
+    },
+    Subject {
+        name: "mutant-box-geometrics",
+        summary: "three numbers with one draw of noise, whose radius adds up three geometric numbers, not four",
+        is_exact: false,
+        audit: |audit| wrong_box(audit, 3, true),
+    },
+    Subject {
+        name: "mutant-box-acceptance",
+        summary: "three numbers with one draw of noise, whose radius is always accepted",
+        is_exact: false,
+        audit: |audit| wrong_box(audit, 4, false),
     },
     Subject {
         name: "mutant-top-one-way",
@@ -262,6 +283,31 @@ fn too_little_noise(audit: &Audit<'_>) -> Result<Report> {
     let mechanism = Laplace::new(1, &more)?;
     audit.empirically(audit.pure(), |input, permit| {
         Ok(mechanism.release(i64::from(input == Input::Second), permit)?.into_value())
+    })
+}
+
+/// The sampler of box noise with another number of geometric numbers, or without rejection.
+fn wrong_box(audit: &Audit<'_>, geometrics: u64, rejects: bool) -> Result<Report> {
+    const COORDINATES: u64 = 3;
+    // The coarsest grid brings out what happens around 0.
+    let geometric = Geometric::new(&audit.request.epsilon.value().recip()?)?;
+    audit.empirically(audit.pure(), |input, permit| {
+        let mut draw = permit.spend(&audit.pure())?;
+        let sides = loop {
+            let sides = 2 * (0..geometrics).map(|_| geometric.sample(&mut draw).unsigned_abs()).sum::<u64>() + 1;
+            let mut accepted = true;
+            for i in 1..=COORDINATES {
+                accepted &= !rejects || uniform_below(sides + 2 * i - 1, &mut draw)? < sides;
+            }
+            if accepted {
+                break sides;
+            }
+        };
+        let mut number = || {
+            let noise = uniform_below(sides, &mut draw)?.cast_signed() - (sides / 2).cast_signed();
+            Ok(i64::from(input == Input::Second) + noise)
+        };
+        Ok(loss_class(&[number()?, number()?, number()?], 1))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Histograms, sums, means and variances of small tables.
 
+use super::noise::rounded_mass;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
@@ -90,6 +91,7 @@ pub(super) fn batch_pair(noises: &[&Law; 2]) -> Pair {
     let mass = |part: usize, k: i64| match noises[part] {
         Law::Laplace(noise) => noise.mass(k, BITS),
         Law::Gaussian(noise) => noise.masses(k.abs(), BITS).swap_remove(0),
+        Law::Rounded(noise) => rounded_mass(noise, k),
     };
     let masses: Vec<Vec<_>> = [0, 1].map(|part| (0..=2).map(|k| mass(part, k)).collect()).into();
     let law = |added: i64, output: &[i64]| {

@@ -81,7 +81,7 @@ impl Block {
             let guarantee = Guarantee::Pure(Epsilon::new(epsilon.value() * &share)?);
             match Law::new(stream, &guarantee, 1)? {
                 Law::Laplace(law) => Ok(law),
-                Law::Gaussian(_) => unreachable!("a pure guarantee has Laplace noise"),
+                Law::Gaussian(_) | Law::Rounded(_) => unreachable!("a pure guarantee has Laplace noise"),
             }
         };
         let (whole, inside) = (law(plan.whole)?, law(plan.inside)?);

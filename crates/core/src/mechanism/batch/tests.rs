@@ -75,7 +75,7 @@ fn worst_loss(adjacency: Adjacency, of: impl Fn(usize, u64) -> Rational) -> Rati
 fn laplace_scales(batch: &Batch) -> Vec<Rational> {
     let scale = |noise: &Law| match noise {
         Law::Laplace(law) => law.scale().clone(),
-        Law::Gaussian(_) => panic!("Laplace noise was asked for"),
+        _ => panic!("Laplace noise was asked for"),
     };
     batch.noises.iter().map(scale).collect()
 }
@@ -107,7 +107,7 @@ fn under_zcdp_no_unit_loses_more() {
         let batch = Batch::new(&parts(&contribution(adjacency, groups, 2)), &Guarantee::Zcdp(rho.clone())).unwrap();
         let loss = worst_loss(adjacency, |part, moved| match &batch.noises[part] {
             Law::Gaussian(law) => Rational::from(moved).square() / (law.sigma_squared() * &Rational::from(2)),
-            Law::Laplace(_) => panic!("Gaussian noise was asked for"),
+            _ => panic!("discrete Gaussian noise was asked for"),
         });
         assert_eq!(loss > *rho.value(), caught, "{adjacency} {groups}: {loss}");
     }
@@ -157,12 +157,36 @@ fn under_approximate_privacy_the_narrower_noise_is_taken() {
     for (groups, parts) in [(100, 1), (1, 40)] {
         let many = batch(groups, parts);
         assert_eq!(many.guarantee(), &guarantee);
-        assert!(many.noises.iter().all(|noise| matches!(noise, Law::Gaussian(_))), "{groups} {parts}");
-        // The noise is that of zCDP at the largest ρ that fits.
+        assert!(many.noises.iter().all(|noise| matches!(noise, Law::Rounded(_))), "{groups} {parts}");
+        // The noise of zCDP at the largest ρ that fits is wider.
         let rho = Rho::within(guarantee.epsilon().unwrap(), guarantee.delta().unwrap()).unwrap();
         let sensitivity = contribution(Adjacency::AddRemove, groups, 1).of_count().unwrap();
         let zcdp = Batch::new(&vec![Part { sensitivity, weight: 7 }; parts], &Guarantee::Zcdp(rho)).unwrap();
-        assert_eq!(zcdp.noise(0).variance(), many.noise(0).variance());
+        let ratio = zcdp.noise(0).variance() / many.noise(0).variance();
+        assert!((ratio - (5.391_f64 / 5.1).powi(2)).abs() < 0.01, "{groups} {parts}: {ratio}");
+    }
+}
+
+/// Rounded Gaussian noise: no unit moves all numbers by more than 1/s in the L2 norm, each number in units of its σ, and
+/// some unit by as much. The mutant forgets that a unit is in several groups.
+#[test]
+fn under_approximate_privacy_no_unit_loses_more() {
+    let (epsilon, delta): (Epsilon, Delta) = ("0.7".parse().unwrap(), "1e-6".parse().unwrap());
+    let budget = analytic_gaussian_sigma(&epsilon, &delta, &Rational::ONE).unwrap().square().recip().unwrap();
+    for (adjacency, groups, caught) in
+        [(Adjacency::AddRemove, 2, false), (Adjacency::Replace, 2, false), (Adjacency::AddRemove, 1, true)]
+    {
+        let parts = parts(&contribution(adjacency, groups, 2));
+        let batch = Batch::rounded(&parts, &shares(&parts).unwrap(), &epsilon, &delta).unwrap();
+        let moved = worst_loss(adjacency, |part, moved| match &batch.noises[part] {
+            Law::Rounded(law) => (Rational::from(moved) / law.sigma()).square(),
+            _ => panic!("rounded Gaussian noise was asked for"),
+        });
+        assert_eq!(moved > budget, caught, "{adjacency} {groups}");
+        assert!(
+            adjacency == Adjacency::Replace || moved > &budget * &"0.999999".parse().unwrap(),
+            "{adjacency} {groups}"
+        );
     }
 }
 

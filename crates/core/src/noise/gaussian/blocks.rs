@@ -17,32 +17,24 @@
 use dashu_int::UBig;
 use rand_core::Rng;
 
-use super::powers;
+use super::envelope::Envelope;
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg, multiply_high};
+use crate::exact::enclosure::{Enclosure, exp_neg};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
 use crate::noise::digits::{Digits, Sides};
-use crate::noise::table::{Alias, BLOCK, words};
+use crate::noise::table::{BLOCK, words};
 use crate::noise::uniform::below_wide;
 
 #[derive(Debug, Clone)]
 pub(super) struct Blocks<const W: u32, const N: usize> {
-    alias: Alias<W, N>,
-    /// Q(v)
-    weights: Box<[u64]>,
+    envelope: Envelope<W, N>,
     /// Data for the quick toss in each block.
     slopes: Box<[Slope]>,
     /// a = 1/(2σ²)
     rate: Rational,
     /// b
     place_bits: u32,
-    /// κ
-    kappa: u64,
-    /// Q_t
-    tail_weight: u64,
-    /// Words that belong to no block.
-    rare: u128,
     /// 4aB² in units of 2^−64.
     curve: u64,
 }
@@ -62,32 +54,14 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
         let rate = (sigma_squared * &Rational::from(2)).recip().expect("σ² is positive");
         let (place_bits, count) = layout(sigma_squared.to_f64(), N, W);
         let width = Rational::from(1i64 << place_bits);
-        // f(vB) with 128 fractional bits, rounded down, and their rounded-up sum with 64.
-        let powers = powers::of_squares(&(&rate * &width.square()), count);
-        let above = |power: u128| (power >> 64) + 1;
-        let sum: u128 = powers.iter().map(|&power| 2 * above(power)).sum();
-
-        let words = UBig::ONE << W as usize;
-        let most_kappa = (&words << 64) / UBig::from(sum);
-        let tail_weight = tail_weight(&rate, count as i64, place_bits, &most_kappa);
-        let spare = UBig::from(2 * count as u64 + 2 * tail_weight);
-        let kappa = u64::try_from(&(((words - spare) << 64) / UBig::from(sum))).expect("the sum is at least 2");
-
+        let envelope = Envelope::new(&rate, count, place_bits);
         let curve = Enclosure::rational(&(&rate * &width.square() * Rational::from(4)), 128);
         // It fits below 1 whenever B < σ/√2, as in all layouts that toss quickly.
         let curve = u128::try_from(&curve.lo).unwrap_or(u128::MAX);
-        let weights: Box<[u64]> =
-            powers.iter().map(|&power| ((u128::from(kappa) * above(power) - 1) >> 64) as u64 + 1).collect();
-        let slope = |(v, (&power, &weight)): (usize, (&u128, &u64))| {
-            let scaled = multiply_high(power, u128::from(kappa) << 64);
-            let height = u64::try_from(scaled / u128::from(weight)).unwrap_or(u64::MAX);
-            Slope { height, slope: (curve.saturating_mul(v as u128) >> 64) as u64 }
-        };
-        let slopes = powers.iter().zip(&weights).enumerate().map(slope).collect();
-        let both_sides: Vec<u64> = weights.iter().rev().chain(&weights).copied().collect();
-        let rare = (1u128 << W) - both_sides.iter().map(|&weight| u128::from(weight)).sum::<u128>();
-        let alias = Alias::new(-(count as i32), &both_sides);
-        Self { alias, weights, slopes, rate, place_bits, kappa, tail_weight, rare, curve: (curve >> 64) as u64 }
+        let slope =
+            |(v, &height): (usize, &u64)| Slope { height, slope: (curve.saturating_mul(v as u128) >> 64) as u64 };
+        let slopes = envelope.heights.iter().enumerate().map(slope).collect();
+        Self { envelope, slopes, rate, place_bits, curve: (curve >> 64) as u64 }
     }
 
     #[inline]
@@ -114,7 +88,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
             rng.fill_bytes(bytes);
             let (first, second) = bytes.split_at(8 * rounds);
             for (word, shared) in words(first).zip(words(second)) {
-                let outcome = match self.alias.look_up(word) {
+                let outcome = match self.envelope.alias.look_up(word) {
                     Some(block) => always(self.settle(block, self.split(shared), rng)),
                     None => always(self.rare_round(rng)),
                 };
@@ -129,7 +103,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
     /// One round; `None` if it rejects.
     #[inline]
     fn round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i64>, B::Error> {
-        let Some(block) = self.alias.look_up(source.bits(W)?) else {
+        let Some(block) = self.envelope.alias.look_up(source.bits(W)?) else {
             return self.rare_round(source);
         };
         let within = if self.shares_a_word() {
@@ -171,7 +145,7 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
             None => {
                 let magnitude = (v << self.place_bits) + offset as i64;
                 let prefix = Prefix { bits: within.known_bits as usize, value: within.known.into() };
-                is_below(prefix, source, |bits| self.acceptance(magnitude, self.weights[v as usize], bits))?
+                is_below(prefix, source, |bits| self.acceptance(magnitude, self.envelope.weights[v as usize], bits))?
             }
         };
         Ok(accepted.then_some(value))
@@ -209,19 +183,18 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
     fn acceptance(&self, magnitude: i64, weight: u64, bits: usize) -> Enclosure {
         let precision = bits + 2 * W as usize;
         let f = exp_neg(&(&self.rate * &Rational::from(magnitude).square()), precision);
-        let scaled = Enclosure { lo: f.lo * self.kappa / weight, hi: f.hi * self.kappa / weight + 1u8 };
-        scaled.coarsen(precision, bits)
+        self.envelope.scaled(&f, &weight.into(), precision, bits)
     }
 
     /// A round whose word belongs to no block: the tail of either sign, or nothing.
     #[cold]
     fn rare_round<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<Option<i64>, B::Error> {
-        let choice = below_wide(self.rare, source)?;
-        let negative = choice >= u128::from(self.tail_weight);
-        if choice >= 2 * u128::from(self.tail_weight) {
+        let choice = below_wide(self.envelope.rare, source)?;
+        let negative = choice >= u128::from(self.envelope.tail_weight);
+        if choice >= 2 * u128::from(self.envelope.tail_weight) {
             return Ok(None);
         }
-        let start = ((self.weights.len() as i64) << self.place_bits) + i64::from(negative);
+        let start = ((self.envelope.weights.len() as i64) << self.place_bits) + i64::from(negative);
         let step = &self.rate * &Rational::from(2 * start);
         let geometric = Digits::<W, N>::new(&step.recip().expect("the tail starts beyond 0"), Sides::One);
         let g = geometric.sample(source)?;
@@ -231,9 +204,8 @@ impl<const W: u32, const N: usize> Blocks<W, N> {
             let above = exp_neg(&exponent, precision);
             let below = Enclosure::one(precision).minus(&exp_neg(&step, precision));
             let ratio = above.over(&below, precision);
-            let places = UBig::from(self.tail_weight) << self.place_bits as usize;
-            let scaled = Enclosure { lo: ratio.lo * self.kappa / &places, hi: ratio.hi * self.kappa / &places + 1u8 };
-            scaled.coarsen(precision, bits)
+            let places = UBig::from(self.envelope.tail_weight) << self.place_bits as usize;
+            self.envelope.scaled(&ratio, &places, precision, bits)
         })?;
         let magnitude = start + g;
         Ok(accepted.then_some(if negative { -magnitude } else { magnitude }))
@@ -259,26 +231,15 @@ fn layout(sigma_squared: f64, cells: usize, width: u32) -> (u32, usize) {
         .expect("σ is at most 2^50")
 }
 
-/// Q_t ≥ κ·f(M)/(B·(1−e^−2aM)) at M = nB, for every κ up to `most_kappa`; at M = nB + 1 it is smaller.
-fn tail_weight(rate: &Rational, count: i64, place_bits: u32, most_kappa: &UBig) -> u64 {
-    const BITS: usize = 256;
-    let start = Rational::from(count << place_bits);
-    let first = exp_neg(&(rate * &start.square()), BITS);
-    let ratio = exp_neg(&(rate * &(start * Rational::from(2))), BITS);
-    let sum = first.over(&Enclosure::one(BITS).minus(&ratio), BITS);
-    let weight: UBig = (sum.hi * most_kappa) >> (BITS + place_bits as usize);
-    u64::try_from(&weight).expect("the tail is light") + 1
-}
-
 /// ⌊a·b/2^64⌋
 #[inline]
-fn high(a: u64, b: u64) -> u64 {
+pub(super) fn high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
 /// e^−x for x ≤ 0.36 in units of 2^−64: 1 − x(1 − x(1/2! − x(1/3! − x(1/4! − x/5!)))).
 #[inline]
-fn exp_neg_quickly(x: u64) -> u64 {
+pub(super) fn exp_neg_quickly(x: u64) -> u64 {
     /// 1/k! for k from 5 down to 2, rounded down.
     const INVERSE_FACTORIALS: [u64; 4] = {
         let mut inverses = [0; 4];
@@ -318,11 +279,11 @@ mod tests {
             let law = enumerate(22, |tape| blocks.round(tape));
             let open = law.unresolved().to_f64();
             assert!(open < 0.01, "unresolved at σ² = {sigma_squared}: {open}");
-            let reach = (blocks.weights.len() << blocks.place_bits) as i64 + 4;
+            let reach = (blocks.envelope.weights.len() << blocks.place_bits) as i64 + 4;
             for k in -reach..=reach {
                 let precision = 80;
                 let f = exp_neg(&(&blocks.rate * &Rational::from(k).square()), precision);
-                let kappa = UBig::from(blocks.kappa);
+                let kappa = UBig::from(blocks.envelope.kappa);
                 let exact = Enclosure { lo: f.lo * &kappa, hi: f.hi * &kappa };
                 let finer = precision + (blocks.place_bits + W) as usize;
                 assert!(
@@ -344,12 +305,12 @@ mod tests {
             let mut undecided = 0;
             const TRIES: usize = 400;
             for _ in 0..TRIES {
-                let v = rng.next_u64() as usize % blocks.weights.len();
+                let v = rng.next_u64() as usize % blocks.envelope.weights.len();
                 let negative = rng.next_u64() & 1;
                 let place = rng.next_u64() >> (64 - blocks.place_bits);
                 let offset = place + negative;
                 let magnitude = ((v as i64) << blocks.place_bits) + offset as i64;
-                let exact = blocks.acceptance(magnitude, blocks.weights[v], 64);
+                let exact = blocks.acceptance(magnitude, blocks.envelope.weights[v], 64);
                 let threshold = u64::try_from(&exact.lo).unwrap_or(u64::MAX);
                 if threshold > u64::MAX - (1 << 50) {
                     continue; // next to certain acceptance there is no far side to try
@@ -393,7 +354,8 @@ mod tests {
             assert!(width <= sigma / 27.0 && count <= 511, "{sigma}: {width} × {count}");
             let blocks = Blocks::<64, CELLS>::new(&Rational::try_from(sigma * sigma).unwrap());
             // κ/(B·2^W)·Σf, with Σf = σ√2π.
-            let accepted = blocks.kappa as f64 / width / 2f64.powi(64) * sigma * (2.0 * std::f64::consts::PI).sqrt();
+            let accepted =
+                blocks.envelope.kappa as f64 / width / 2f64.powi(64) * sigma * (2.0 * std::f64::consts::PI).sqrt();
             assert!((0.97..1.0).contains(&accepted), "{sigma}: {accepted}");
         }
     }
