@@ -2,13 +2,19 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `advice` | what would make its errors smaller |
 //! | `checks` | what a query must satisfy beyond being private |
+//! | `forecast` | the errors to expect, before anything is spent |
 //! | `noise_only` | columns whose error bars leave out the bias of clamping |
+//! | `plan` | what is measured, how the budget is split, and what it costs |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
 //! | `weighed` | the answer where contribution limits are chosen privately |
 
+mod advice;
 mod checks;
+mod forecast;
 mod noise_only;
+mod plan;
 mod share;
 mod weighed;
 
@@ -25,7 +31,7 @@ use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
-use crate::caps::{self, Bounded};
+use crate::caps;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
@@ -38,6 +44,7 @@ use crate::resolve::text::{on_a_large_stack, parse};
 use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
 use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
+use plan::Plan;
 use share::{design, weights};
 use weighed::Weighed;
 
@@ -117,38 +124,14 @@ impl Query {
                 Unit::Row
             }
         };
-        let grouped = !resolved.keys.is_empty();
         let bounded = caps::bounded(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
-        // Where rows are weighed, bounds are searched for in one row of each unit.
-        let touched = match bounded {
-            Bounded::By(touched) => touched,
-            Bounded::Weighed => UnitContribution::new(options.adjacency, false, 1, 1)?,
-        };
-        let search = Search::new(&resolved, &options, &touched)?;
-        let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
-        let select_keys = grouped && keys.is_none();
-        let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
-        let planned = |touched: &UnitContribution, budget: &Guarantee| {
-            design(&resolved, &weights, touched, select_keys, budget, found)
-        };
-        let (weighing, contribution, design) = match bounded {
-            Bounded::By(touched) => (None, touched, planned(&touched, rest)?),
-            Bounded::Weighed => {
-                let groups = if grouped { keys.as_ref().map(|keys| keys.len() as u64) } else { Some(1) };
-                let statistics = &resolved.measured.statistics;
-                let weighed = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
-                let touched = weighed.least()?;
-                let design = planned(&touched, &weighed.weights.rest)?;
-                (Some(weighed), touched, design)
-            }
-        };
+        let groups = keys.as_ref().map(|keys| keys.len() as u64);
+        let Plan { design, contribution, search, weighing, guarantee } =
+            Plan::new(&resolved, bounded, groups, &weights, &options)?;
         check_numbers(&design, keys.as_ref())?;
-        let answer = weighing.as_ref().map_or_else(|| vec![design.guarantee.clone()], Weighed::costs);
-        let costs = search.iter().flat_map(Search::costs).chain(answer);
-        let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
         Ok(Self {
             inputs,
@@ -205,6 +188,11 @@ impl Query {
     /// The privacy unit.
     pub fn unit(&self) -> &Unit {
         &self.unit
+    }
+
+    /// Whether it has groups.
+    pub fn is_grouped(&self) -> bool {
+        !self.resolved.keys.is_empty()
     }
 
     /// The adjacency.

@@ -132,6 +132,19 @@ pub fn of_numbers(
     Ok(Released { keys, groups, columns, jointly, correction: None })
 }
 
+/// What would be released of made-up numbers, by part, if their noise were 0: the error bars to expect.
+pub(crate) fn without_noise(
+    design: &Design,
+    keys: Vec<ArrayRef>,
+    additive: &[Vec<i64>],
+    together: &BTreeSet<usize>,
+) -> Released {
+    let bars = Bars::of_design(design, None, 1);
+    let columns = design.outputs.iter().map(|output| vec![bars.cell(output, additive, 0)]).collect();
+    let all = |&together: &usize| (together, Bars::of_design(design, None, together as u64).all(additive, 1));
+    Released { keys, groups: 1, columns, jointly: together.iter().map(all).collect(), correction: None }
+}
+
 fn quantile(estimate: &Estimate, grid: &Grid) -> Cell {
     let interval = Interval { low: grid.value(estimate.lower), high: grid.value(estimate.upper) };
     let is_range = (estimate.lower, estimate.upper) == (grid.lower(), grid.upper());

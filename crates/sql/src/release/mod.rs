@@ -11,6 +11,7 @@
 //! | [`draw`] | the noise |
 //! | `exact` | the measurements before noise, for tests |
 //! | [`derived`], [`interval`] | error bars of values computed from released ones |
+//! | `typical` | the error bars of a group of a given size, before anything is spent |
 //! | [`explain`] | a description of what is released for which part of the budget |
 
 pub mod contribution;
@@ -23,6 +24,7 @@ pub mod exact;
 pub mod explain;
 pub mod interval;
 pub mod search;
+pub(crate) mod typical;
 pub mod values;
 pub mod weights;
 
