@@ -293,7 +293,7 @@ const expected = ({ half_width, times }) => half_width === null ? "–" : `± ${
 const causes = (column) => column.causes.map(({ what, factor }) => factor ? `${what} (× ${rounded(factor)})` : what).join("; ");
 
 function advised({ settings, effects, withheld_below, but }) {
-  const what = settings.map(({ name, column, value }) => `${name.replaceAll("-", "_")} ${column ? `${column}=` : ""}${value}`);
+  const what = settings.map(({ name, column, value }) => `${name} ${column ? `${column}=` : ""}${value}`);
   const errors = effects.map(({ column, ratio }) => `${column} × ${Number(ratio.toFixed(2))}`);
   if (withheld_below !== undefined) errors.push(withheld_below ? `groups below ${withheld_below} units may be withheld` : "no group is withheld");
   return `With ${what.join(", ")}: ${errors.join("; ")} (${but})`;

@@ -1,7 +1,7 @@
 //! What a query would release, the errors to expect, and what would make them smaller.
 
 use reticent::message::Spelling;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::answer::Summary;
 use crate::shown::rounded;
@@ -93,7 +93,8 @@ pub struct Advice {
 /// A setting and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its name, as on the command line but without dashes.
+    /// Its name, as on the command line but without its dashes; in JSON that of the field.
+    #[serde(serialize_with = "as_field")]
     pub name: &'static str,
     /// For which column, if there is one value for each.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,6 +189,10 @@ impl Advice {
     }
 }
 
+fn as_field<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&name.replace('-', "_"))
+}
+
 /// What becomes of an error, for people.
 fn ratio_words(ratio: f64) -> String {
     match ratio {
@@ -225,6 +230,9 @@ mod tests {
             but: "spends twice as much".into(),
         };
         assert_eq!(advice.flags(), "--bounds 'a * 2=0..1'");
+        let limit = Setting { name: "max-rows", column: None, value: "2".into() };
+        assert_eq!(limit.flag(), "--max-rows 2");
+        assert_eq!(serde_json::json!(limit), serde_json::json!({ "name": "max_rows", "value": "2" }));
         assert_eq!(
             advice.words(),
             "n, total half of that; mean −30 %; other +20 %; groups below 20 units may be withheld (spends twice as much)"

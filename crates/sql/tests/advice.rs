@@ -146,12 +146,14 @@ fn errors_are_as_predicted() {
     let mut shown = vec![0.0; forecast.columns.len()];
     for seed in 0..RUNS {
         let answer = query.answer(&mut Permit::unaccounted_from(Entropy::seeded(seed))).unwrap();
-        for (entry, shown) in answer.rows.iter().flat_map(|row| row[1..].iter().zip(&mut shown).collect::<Vec<_>>()) {
-            *shown += match entry {
-                Entry::Released { half_width, .. } => *half_width,
-                Entry::Within { lower, upper, .. } => (upper.as_f64().unwrap() - lower.as_f64().unwrap()) / 2.0,
-                other => panic!("{other:?}"),
-            };
+        for row in &answer.rows {
+            for (entry, shown) in row[1..].iter().zip(&mut shown) {
+                *shown += match entry {
+                    Entry::Released { half_width, .. } => *half_width,
+                    Entry::Within { lower, upper, .. } => (upper.as_f64().unwrap() - lower.as_f64().unwrap()) / 2.0,
+                    other => panic!("{other:?}"),
+                };
+            }
         }
     }
     for (shown, expected) in shown.into_iter().zip(&forecast.columns) {
