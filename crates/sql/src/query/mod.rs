@@ -227,7 +227,7 @@ impl Query {
             half_widths: half_widths(
                 deciding,
                 Shows { quantiles: !design.ranks.is_empty(), without: self.has_unbarred(), weighed: design.weighed },
-            ),
+            ) + &design.top.as_ref().map_or_else(String::new, |top| format!("; {}", top.words(design))),
         }
     }
 
@@ -277,6 +277,10 @@ impl Query {
         text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
+            (Some(known), _) if self.design.top.is_some() => {
+                let top = self.design.top.as_ref().map(|top| top.words(&self.design)).unwrap_or_default();
+                text += &format!(" The {} groups of {keys} are public: {top}.", known.len());
+            }
             (Some(known), _) => {
                 let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
                 text += &format!(
@@ -309,7 +313,10 @@ impl Query {
         let (design, mut released, limits) = match &self.weighing {
             Some(weighed) => self.draw_weighed(weighed, &found, key, permit)?,
             None => {
-                let design = self.design_with(&self.contribution, self.budget(), &found)?;
+                let design = match &self.search {
+                    Some(_) => self.design_with(&self.contribution, self.budget(), &found)?,
+                    None => self.design.clone(),
+                };
                 let groups = self.groups(&design, key)?;
                 let released = draw::draw(&design, groups, None, &self.together(), permit)?;
                 (design, released, Vec::new())

@@ -11,6 +11,7 @@ use crate::options::Options;
 use crate::release::Design;
 use crate::release::contribution::UnitContribution;
 use crate::release::search::Search;
+use crate::release::top::{Ranking, TopGroups};
 use crate::resolve::Resolved;
 
 /// What is measured for a query, how the budget is split, and what it costs.
@@ -45,7 +46,18 @@ impl Plan {
             design(resolved, weights, touched, select_keys, budget, found)
         };
         let (weighing, contribution, design) = match bounded {
-            Bounded::By(touched) => (None, touched, planned(&touched, rest)?),
+            Bounded::By(touched) => {
+                let all = planned(&touched, rest)?;
+                // Bounds that are found would change the design, and parties release all at once.
+                let groups = keys.filter(|_| search.is_none() && options.may_weigh);
+                let ranking = groups.zip(Ranking::of(&resolved.above, resolved.keys.len()));
+                let top = ranking.and_then(|(groups, ranking)| {
+                    let (budget, of_selected) = TopGroups::rest(ranking, &touched, rest)?;
+                    let selected = planned(&of_selected, &budget).ok()?;
+                    TopGroups::better(&all, selected, ranking, &touched, groups, rest).transpose()
+                });
+                (None, touched, top.transpose()?.unwrap_or(all))
+            }
             Bounded::Weighed => {
                 let groups = if grouped { keys } else { Some(1) };
                 let statistics = &resolved.measured.statistics;

@@ -170,7 +170,10 @@ fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Group
             let units: Vec<u64> = groups.groups.iter().map(|group| group.units).collect();
             (selection.select(&units, permit)?.into_value(), Vec::new())
         }
-        (None, None) => return Ok((groups, Vec::new())),
+        (None, None) => match &design.top {
+            None => return Ok((groups, Vec::new())),
+            Some(top) => (top.select(&design.additive, &groups, permit)?, Vec::new()),
+        },
     };
     let mask = BooleanArray::from(kept);
     let keys = groups.keys.iter().map(|column| sound(filter(column, &mask))).collect();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`design`] | what is measured for a query, and how the budget is split |
 //! | [`contribution`] | how far one unit can move each statistic |
+//! | [`top`] | the groups with the highest counts, selected before their numbers get noise |
 //! | [`search`] | private search for bounds |
 //! | [`weights`] | contribution limits chosen privately |
 //! | [`correction`] | correction of an answer for what contribution limits left out |
@@ -24,6 +25,7 @@ pub mod exact;
 pub mod explain;
 pub mod interval;
 pub mod search;
+pub mod top;
 pub(crate) mod typical;
 pub mod values;
 pub mod weights;
