@@ -1,14 +1,16 @@
-//! `cargo xtask book`: builds the documentation as a book, after checking its links.
+//! `cargo xtask book`: builds the documentation as a book, after checking its links and the names of code in it.
 
 use std::fs;
 use std::path::Path;
 
 use crate::process::{Invocation, root, target};
-use crate::{install, links};
+use crate::{install, links, names};
 
-/// Checks all links and, unless `check_only` is set, builds the book.
+/// Checks all links and names and, unless `check_only` is set, builds the book.
 pub fn run(check_only: bool) -> Result<(), String> {
-    links::check(&root())?;
+    let pages = links::pages(&root())?;
+    links::check(&root(), &pages)?;
+    names::check(&root(), &pages)?;
     if check_only {
         return Ok(());
     }

@@ -7,12 +7,15 @@ use std::path::{Component, Path, PathBuf};
 /// Folders with pages to check, relative to the repository.
 const FOLDERS: [&str; 2] = ["", "docs"];
 
-/// Checks every page.
+/// The pages of the documentation: their paths relative to the repository, and their texts.
+pub type Pages = BTreeMap<PathBuf, String>;
+
+/// Reads every page.
 ///
 /// # Errors
-/// One line for each broken link.
-pub fn check(root: &Path) -> Result<(), String> {
-    let mut pages = BTreeMap::new();
+/// If one cannot be read.
+pub fn pages(root: &Path) -> Result<Pages, String> {
+    let mut pages = Pages::new();
     for folder in FOLDERS {
         let failed = |error| format!("{folder}: {error}");
         for entry in fs::read_dir(root.join(folder)).map_err(failed)? {
@@ -23,13 +26,21 @@ pub fn check(root: &Path) -> Result<(), String> {
             }
         }
     }
-    let broken = broken(&pages, |path| root.join(path).exists());
+    Ok(pages)
+}
+
+/// Checks every link.
+///
+/// # Errors
+/// One line for each broken link.
+pub fn check(root: &Path, pages: &Pages) -> Result<(), String> {
+    let broken = broken(pages, |path| root.join(path).exists());
     println!("{} pages, {} broken links", pages.len(), broken.len());
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 
 /// Broken relative links. All paths are relative to the repository.
-fn broken(pages: &BTreeMap<PathBuf, String>, exists: impl Fn(&Path) -> bool) -> Vec<String> {
+fn broken(pages: &Pages, exists: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut broken = Vec::new();
     for (path, text) in pages {
         for (line, link) in links(text) {
@@ -65,7 +76,7 @@ fn joined(page: &Path, file: &str) -> Option<PathBuf> {
 }
 
 /// Lines outside code blocks, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().filter_map(move |(place, line)| {
         let fence = line.trim_start().starts_with("```");
@@ -108,7 +119,7 @@ mod tests {
 
     fn broken_links(page: &str) -> Vec<String> {
         let other = "# Other\n\n## What's new, in `0.2`?\n\n## Twice\n\n## Twice\n\n```\n## Code\n```\n";
-        let pages = BTreeMap::from([
+        let pages = Pages::from([
             (PathBuf::from("docs/page.md"), page.to_owned()),
             (PathBuf::from("docs/other.md"), other.to_owned()),
         ]);

@@ -8,6 +8,7 @@
 //! | `lint` | `cargo xtask lint`: checks that run no code |
 //! | `book` | `cargo xtask book`: the documents as a book |
 //! | `links` | whether every link in the documents leads somewhere |
+//! | `names` | whether the code that the documents name exists |
 //! | `step` | runs steps in order, and reports on them |
 //! | `install` | what tests need beyond crates |
 //! | `mutants` | `cargo xtask mutants`: private SQL broken on purpose must fail its tests |
@@ -21,6 +22,7 @@ mod install;
 mod links;
 mod lint;
 mod mutants;
+mod names;
 mod process;
 mod programs;
 mod slowest;
@@ -41,8 +43,9 @@ Commands:
                                             million queries, fuzzes for an hour and runs the mutants;
                                             --timings lists the slowest tests at the end
   lint                                      Check format, lints, docs, their links and the wasm32 build
-  book [--check]                            Check that every link in the documents leads somewhere, and build them as a book in
-                                            target/book, with mdbook in target/tools; --check only checks the links
+  book [--check]                            Check that every link in the documents leads somewhere and the code they name exists,
+                                            and build them as a book in target/book, with mdbook in target/tools; --check only
+                                            checks
   mutants [WORD]                            Break one rule of private SQL at a time, and check that its tests notice; with a
                                             word, only the rules whose description contains it
   wasm [--write]                            Build the module that randomises answers in a browser, check its size, and compare

@@ -253,7 +253,7 @@ impl<'all> Aggregator<'all> {
     /// The ledger entry of an opened batch, which this aggregator charged before it took part in opening it.
     fn accounting(&self, record: &Record) -> Result<Accounting> {
         let Budget::Ledger(ledger, _) = &self.budget else { return Ok(Accounting::Unaccounted) };
-        let charge = self.charge(record.batch(), record.reports());
+        let charge = self.charge_for(record.batch(), record.reports());
         let known = ledger.request(&charge.dataset, &charge.request)?.filter(|(known, _)| *known == charge);
         match known {
             Some((_, receipt)) => Ok(Accounting::Charged(receipt)),
@@ -367,7 +367,7 @@ impl<'all> Aggregator<'all> {
     /// This aggregator's noisy share of the sums. Charge, batch and share are durable when it returns; for the same
     /// batch it costs nothing again and returns the same share.
     fn open(&mut self, batch: Digest, verified: &Verified) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
-        let charge = self.charge(batch, verified.accepted.len() as u64);
+        let charge = self.charge_for(batch, verified.accepted.len() as u64);
         match &mut self.budget {
             Budget::Ledger(ledger, _) => {
                 let (store, task) = (&mut *self.store, self.task);
@@ -405,7 +405,7 @@ impl<'all> Aggregator<'all> {
     }
 
     /// The charge for a batch, always under the same request.
-    fn charge(&self, batch: Digest, reports: u64) -> Charge {
+    fn charge_for(&self, batch: Digest, reports: u64) -> Charge {
         Charge {
             dataset: if let Budget::Ledger(_, dataset) = &self.budget { (*dataset).to_owned() } else { String::new() },
             request: format!("aggregators {} {batch}", self.task.hash()),

@@ -42,42 +42,42 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`task`] | [`Task`]: what clients and aggregators agree on |
-//! | [`statistic`] | [`Statistic`]: what clients are asked, and what is released |
-//! | [`report`] | [`Report`]: one client's answer, in shares |
-//! | [`store`] | [`Store`]: an aggregator's shares, and which reports were ever opened |
-//! | [`collect`] | [`Aggregator`]: one collection, round by round |
-//! | [`rounds`] | [`Rounds`]: messages between aggregators, over a network or in one process |
+//! | `task` | [`Task`]: what clients and aggregators agree on |
+//! | `statistic` | [`Statistic`]: what clients are asked, and what is released |
+//! | `report` | [`Report`]: one client's answer, in shares |
+//! | `store` | [`Store`]: an aggregator's shares, and which reports were ever opened |
+//! | `collect` | [`Aggregator`]: one collection, round by round |
+//! | `rounds` | [`Rounds`]: messages between aggregators, over a network or in one process |
 //! | [`mod@simulate`] | all aggregators and clients in one process |
-//! | [`record`] | [`Record`]: the opened result, signed by all; anyone who has it can be the collector |
-//! | [`process`] | [`Process`]: an aggregator on its own machine |
+//! | `record` | [`Record`]: the opened result, signed by all; anyone who has it can be the collector |
+//! | `process` | [`Process`]: an aggregator on its own machine |
 //! | [`mod@upload`] | sending reports from clients to aggregators |
 //! | `guests` | how many clients an aggregator serves at a time, and which connections are closed first |
-//! | [`fault`] | [`Fault`]: how a collection ends without a result |
-//! | [`error`] | the error type |
+//! | `fault` | [`Fault`]: how a collection ends without a result |
+//! | `error` | the error type |
 //! | `view` | a coalition's view of a batch: for audits, with the feature `test-util` |
 //! | `scheme`, `sums`, `field` | Prio3 as bytes; shares of sums; signed numbers in a prime field |
 //! | `batch`, `verification_key` | sets of reports; the key that no aggregator chooses |
 
 mod batch;
-pub mod collect;
-pub mod error;
-pub mod fault;
+mod collect;
+mod error;
+mod fault;
 mod field;
 mod guests;
-pub mod process;
-pub mod record;
-pub mod report;
-pub mod rounds;
+mod process;
+mod record;
+mod report;
+mod rounds;
 mod scheme;
-pub mod simulate;
-pub mod statistic;
-pub mod store;
+mod simulate;
+mod statistic;
+mod store;
 mod sums;
-pub mod task;
+mod task;
 #[cfg(test)]
 mod tests;
-pub mod upload;
+mod upload;
 mod verification_key;
 #[cfg(feature = "test-util")]
 pub mod view;

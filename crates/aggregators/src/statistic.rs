@@ -135,7 +135,7 @@ impl Statistic {
     /// Parses a client's answer: `yes` or `no` (1 or 0), a whole number (clamped to the range), or a bucket's name.
     ///
     /// # Errors
-    /// If it is none of these. Only the client itself learns of this.
+    /// If it is not one of these. Only the client itself learns of this.
     pub fn read(&self, answer: &str) -> Result<Answer> {
         let answer = answer.trim();
         match self {

@@ -232,7 +232,7 @@ impl Task {
     /// The index of an aggregator.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If no aggregator has that name.
     pub fn place(&self, name: &str) -> Result<usize> {
         self.aggregators().iter().position(|member| member.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.aggregators().iter().map(|member| member.name.as_str()).collect();

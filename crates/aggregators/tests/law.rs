@@ -3,7 +3,7 @@
 //! | mutant | caught by |
 //! |---|---|
 //! | one aggregator adds no noise, and all others collude | the law, and the audit |
-//! | noise split into as many shares as there are aggregators, whoever may collude | the law, and the audit |
+//! | noise split into as many shares as there are aggregators, whatever the collusion threshold | the law, and the audit |
 //! | shares that are not random | `a_share_tells_nothing` |
 
 use std::collections::BTreeMap;

@@ -239,7 +239,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Calls the function with every unit of the next bucket; `false` if there is none.
+    /// Calls the function with every unit of the next bucket; `false` if none is left.
     fn next(&mut self, mut function: impl FnMut(Unit<'_>)) -> Result<bool> {
         let bucket = self.next.fetch_add(1, Ordering::Relaxed);
         if bucket >= BUCKETS {

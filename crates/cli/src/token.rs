@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent_server::tokens::caps::written;
-use reticent_server::tokens::{Caps, Token};
+use reticent_server::tokens::{SpendingCaps, Token};
 use reticent_server::{Role, Tokens};
 
 use crate::exit::usage;
@@ -109,7 +109,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Create(create) => {
             let role: Role = create.role.parse()?;
-            let caps = create.caps.iter().map(|text| written(text)).collect::<Result<Caps, _>>()?;
+            let caps = create.caps.iter().map(|text| written(text)).collect::<Result<SpendingCaps, _>>()?;
             let text = create.place.tokens()?.create(&create.name, role, &caps, create.allow_large_epsilon)?;
             say!("the token of {} ({role}); it is shown only once, and only its hash is stored", create.name);
             print(&format!("{text}\n"))?;

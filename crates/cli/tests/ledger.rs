@@ -326,7 +326,7 @@ fn history_tells_everything_in_order() {
 }
 
 #[test]
-fn whoever_closes_the_pipe_has_seen_enough() {
+fn a_reader_that_closes_the_pipe_has_seen_enough() {
     let desk = spent("pipe");
     let ledger = desk.ledger();
     for request in 0..600 {

@@ -12,16 +12,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`client`] | [`Client`]: requests to the service |
+//! | `client` | [`Client`]: requests to the service |
 //! | [`streams`] | streams and their releases |
 //! | `send` | events from a file or a pipe, in batches |
-//! | [`error`] | the error type |
+//! | `error` | the error type |
 //!
 //! # What is not promised
 //! Lines without an id that were sent and not acknowledged may or may not have been counted.
 
-pub mod client;
-pub mod error;
+mod client;
+mod error;
 mod send;
 pub mod streams;
 

@@ -21,25 +21,25 @@
 //! | module | holds |
 //! |---|---|
 //! | `collector` | [`Collector`]: the file of reports |
-//! | [`collected`] | [`Collected`]: the outcome for a batch of reports |
-//! | [`estimated`] | [`Estimated`]: estimates from all reports |
+//! | `collected` | [`Collected`]: the outcome for a batch of reports |
+//! | `estimated` | [`Estimated`]: estimates from all reports |
 //! | `shown` | estimates for people, spreadsheets and programs |
 //! | [`task_file`] | reading and writing a task file |
 //! | [`facts`](mod@facts) | a task in words |
-//! | [`folder`] | [`Folder`]: what a device must not forget |
-//! | [`error`] | the error type |
+//! | `folder` | [`Folder`]: what a device must not forget |
+//! | `error` | the error type |
 //!
 //! # What is not promised
 //! Nothing here needs to be secret: every report was randomised before it arrived. But who sent which report, from
 //! where and when is not randomised. None of that is stored: reports are ordered by their random ids, so that the
 //! file's order is not that of arrival. Traces of that order in the disk, its log or a backup are not erased.
 
-pub mod collected;
+mod collected;
 mod collector;
-pub mod error;
-pub mod estimated;
+mod error;
+mod estimated;
 pub mod facts;
-pub mod folder;
+mod folder;
 mod shown;
 pub mod task_file;
 

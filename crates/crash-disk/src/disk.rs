@@ -328,7 +328,7 @@ impl State {
 
     pub fn close(&mut self, handle: u64) {
         let Some(closed) = self.handles.remove(&handle) else { return };
-        self.file(closed.file).locks.lower(handle, crate::locks::Level::None);
+        self.file(closed.file).locks.lower(handle, crate::locks::LockLevel::None);
         if closed.delete_on_close && self.names.remove(&closed.name).is_some() {
             self.log.push(Operation::Delete { name: closed.name });
         }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 /// The locks on one file.
 #[derive(Debug, Default)]
-pub struct FileLocks(HashMap<u64, Level>);
+pub struct FileLocks(HashMap<u64, LockLevel>);
 
 /// A connection's lock level on a file, as in SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LockLevel {
     None,
     Shared,
     Reserved,
@@ -18,39 +18,39 @@ pub enum Level {
 
 impl FileLocks {
     /// Raises a connection's lock, if the others allow it.
-    pub fn raise(&mut self, handle: u64, level: Level) -> bool {
+    pub fn raise(&mut self, handle: u64, level: LockLevel) -> bool {
         let others = self.0.iter().filter(|(other, _)| **other != handle).map(|(_, level)| *level);
-        let strongest = others.max().unwrap_or(Level::None);
-        let mine = self.0.get(&handle).copied().unwrap_or(Level::None);
+        let strongest = others.max().unwrap_or(LockLevel::None);
+        let mine = self.0.get(&handle).copied().unwrap_or(LockLevel::None);
         if mine >= level {
             return true;
         }
         let allowed = match level {
-            Level::None => true,
-            Level::Shared => strongest < Level::Pending,
-            Level::Reserved | Level::Pending => strongest < Level::Reserved,
-            Level::Exclusive => strongest == Level::None,
+            LockLevel::None => true,
+            LockLevel::Shared => strongest < LockLevel::Pending,
+            LockLevel::Reserved | LockLevel::Pending => strongest < LockLevel::Reserved,
+            LockLevel::Exclusive => strongest == LockLevel::None,
         };
         if allowed {
             self.0.insert(handle, level);
-        } else if level == Level::Exclusive && strongest < Level::Reserved {
+        } else if level == LockLevel::Exclusive && strongest < LockLevel::Reserved {
             // No new readers until the current ones are gone.
-            self.0.insert(handle, Level::Pending);
+            self.0.insert(handle, LockLevel::Pending);
         }
         allowed
     }
 
     /// Lowers a connection's lock.
-    pub fn lower(&mut self, handle: u64, level: Level) {
+    pub fn lower(&mut self, handle: u64, level: LockLevel) {
         match level {
-            Level::None => self.0.remove(&handle),
+            LockLevel::None => self.0.remove(&handle),
             level => self.0.insert(handle, level),
         };
     }
 
     /// Whether a connection is about to write.
     pub fn is_reserved(&self) -> bool {
-        self.0.values().any(|level| *level >= Level::Reserved)
+        self.0.values().any(|level| *level >= LockLevel::Reserved)
     }
 }
 
@@ -91,13 +91,13 @@ mod tests {
     #[test]
     fn one_writer_or_many_readers() {
         let mut locks = FileLocks::default();
-        assert!(locks.raise(1, Level::Shared) && locks.raise(2, Level::Shared));
-        assert!(locks.raise(1, Level::Reserved) && !locks.raise(2, Level::Reserved));
-        assert!(!locks.raise(1, Level::Exclusive) && !locks.raise(3, Level::Shared), "a writer waits");
-        locks.lower(2, Level::None);
-        assert!(locks.raise(1, Level::Exclusive) && locks.is_reserved());
-        locks.lower(1, Level::None);
-        assert!(locks.raise(3, Level::Shared) && !locks.is_reserved());
+        assert!(locks.raise(1, LockLevel::Shared) && locks.raise(2, LockLevel::Shared));
+        assert!(locks.raise(1, LockLevel::Reserved) && !locks.raise(2, LockLevel::Reserved));
+        assert!(!locks.raise(1, LockLevel::Exclusive) && !locks.raise(3, LockLevel::Shared), "a writer waits");
+        locks.lower(2, LockLevel::None);
+        assert!(locks.raise(1, LockLevel::Exclusive) && locks.is_reserved());
+        locks.lower(1, LockLevel::None);
+        assert!(locks.raise(3, LockLevel::Shared) && !locks.is_reserved());
 
         let mut places = SharedLocks::default();
         assert!(places.take(1, 3..4, Hold::Shared) && places.take(2, 3..4, Hold::Shared));

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::ffi::{self, SQLITE_BUSY, SQLITE_NOTFOUND, SQLITE_OK, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 
 use crate::disk::{Code, Shared, State};
-use crate::locks::{Hold, Level};
+use crate::locks::{Hold, LockLevel};
 
 /// The same as in SQLite's unix file system.
 const SECTOR: c_int = 4096;
@@ -260,13 +260,13 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, size: *mut ffi::sqlite3_
     code(outcome.map(drop))
 }
 
-fn level(number: c_int) -> Level {
+fn level(number: c_int) -> LockLevel {
     match number {
-        ffi::SQLITE_LOCK_NONE => Level::None,
-        ffi::SQLITE_LOCK_SHARED => Level::Shared,
-        ffi::SQLITE_LOCK_RESERVED => Level::Reserved,
-        ffi::SQLITE_LOCK_PENDING => Level::Pending,
-        _ => Level::Exclusive,
+        ffi::SQLITE_LOCK_NONE => LockLevel::None,
+        ffi::SQLITE_LOCK_SHARED => LockLevel::Shared,
+        ffi::SQLITE_LOCK_RESERVED => LockLevel::Reserved,
+        ffi::SQLITE_LOCK_PENDING => LockLevel::Pending,
+        _ => LockLevel::Exclusive,
     }
 }
 

@@ -393,7 +393,7 @@ fn a_disk_that_does_not_sync_is_caught() {
 
 /// and a ledger that gives a permit, or shows a release, before it is durable.
 #[test]
-fn whoever_acknowledges_before_it_is_durable_is_caught() {
+fn an_acknowledgement_before_the_write_is_durable_is_caught() {
     let recorded = Recorded::new(Disk::new(), &Image::default(), &workload(20, LARGE / 10));
     let outcome = crash_everywhere(&recorded, Plan { hasty: true, most_complaints: 200, ..recorded.plan() });
     let lost = outcome.complaints.iter().filter(|complaint| complaint.contains("entries were acknowledged")).count();

@@ -170,7 +170,7 @@ fn a_commit_after_a_failed_statement_is_no_success() {
 
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
-fn whoever_waits_too_long_is_told_why() {
+fn a_charge_that_waits_too_long_says_why() {
     let place = database();
     let ledger = create(&place);
     ledger.register(&limited("people", pure("1"))).unwrap();
@@ -196,7 +196,7 @@ fn connections_are_private_as_the_url_says() {
     drop(create(&place));
     let url = |host: &str, options: &str| server.remote(host, &place.name) + options;
     let trusted = format!("sslrootcert={}", server.authority().display());
-    // Whether a connection that such a URL makes is private; or why there is none.
+    // Whether a connection made with such a URL is encrypted, or why it is refused.
     let private = |url: String| -> Result<bool, String> {
         let storage = Postgres::open(&url);
         let storage = storage.inspect_err(|error| assert!(!error.to_string().contains("secret"), "{error}"));
@@ -413,7 +413,7 @@ fn a_schema_that_somebody_else_made_is_not_used() {
         }
         let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
         assert_eq!(ran.get::<_, i64>(0), 0, "somebody else's function ran");
-        // Its owner may be the one who owns the database; and whoever made a ledger may use it.
+        // Its owner may be the one who owns the database; and the role that created a ledger may use it.
         administrator.batch_execute("DROP SCHEMA reticent_ledger CASCADE").unwrap();
         drop(DurableLedger::create(&as_clerk).unwrap());
         drop(DurableLedger::open(&as_clerk).unwrap());

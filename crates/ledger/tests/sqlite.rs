@@ -112,7 +112,7 @@ fn an_older_copy_written_over_an_open_ledger_gives_nothing_back() {
     drop(create(&place));
     let ledger = open(&place);
     ledger.register(&limited("people", pure("1"))).unwrap();
-    // Whoever closes a ledger last, or a vandal, copies its log into the file.
+    // The last process to close a ledger, or a vandal, copies its log into the file.
     let file = || {
         Connection::open(place.path()).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         fs::read(place.path()).unwrap()

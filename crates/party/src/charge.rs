@@ -52,7 +52,7 @@ impl Account<'_> {
     ///
     /// # Errors
     /// If the ledger refuses, or if this attempt was charged before: its noise must not be drawn twice.
-    pub fn charge(&self, attempt: u32) -> Result<Permit> {
+    pub fn start(&self, attempt: u32) -> Result<Permit> {
         let Self { task, plan, party, .. } = *self;
         let charge = Charge {
             dataset: self.dataset.to_owned(),

@@ -2,7 +2,7 @@
 //! other.
 //!
 //! All parties share the same [`Task`] file; each has its own [`Config`], [`PrivateKey`], ledger and [`Statistic`]: the
-//! task's SQL over its own tables ([`query`]), or your own. [`run()`] does the rest; [`simulate()`] runs all parties in one
+//! task's SQL over its own tables ([`OwnRows`]), or your own. [`run()`] does the rest; [`simulate()`] runs all parties in one
 //! process:
 //!
 //! ```
@@ -48,23 +48,23 @@
 //! |---|---|
 //! | [`keys`] | a party's identity |
 //! | [`task`] | what all parties agree on, hashed into every message |
-//! | [`config`] | what only one party knows |
-//! | [`query`] | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
+//! | `config` | what only one party knows |
+//! | `query` | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
 //! | [`mod@run`] | a party's process, from its configuration to its result |
 //! | [`mod@simulate`] | all parties in one process |
 //! | [`mod@view`] | what all parties but one learn together (feature `sql`) |
 //! | `session` | the rounds |
 //! | [`message`] | signed messages, as bytes |
 //! | [`transport`] | mutual TLS between all parties, or an in-memory network |
-//! | [`transcript`] | all signed messages of an attempt, and their verification |
-//! | [`state`] | which attempts were used |
+//! | `transcript` | all signed messages of an attempt, and their verification |
+//! | `state` | which attempts were used |
 //! | `charge` | a party's own ledger |
 //! | [`words`] | the guarantee in words |
 //! | [`mod@abort`] | how an attempt ends without a result |
 //! | [`times`] | timeouts |
 //! | [`file`](mod@file) | files written by people |
 //! | [`hex`] | bytes as text |
-//! | [`error`] | the error type |
+//! | `error` | the error type |
 //!
 //! # What is promised
 //! The privacy guarantee holds against honest-but-curious parties that collude: see
@@ -84,26 +84,26 @@
 //! - `sql` (default): the statistic is the task's SQL, checked against the task. Without it there is no SQL engine: for
 //!   statistics of your own, and for `reticent-aggregators`, which has its keys, connections and files from here.
 
-pub mod abort;
+mod abort;
 mod charge;
-pub mod config;
-pub mod error;
+mod config;
+mod error;
 pub mod file;
 pub mod hex;
 pub mod keys;
 pub mod message;
 #[cfg(feature = "sql")]
-pub mod query;
-pub mod run;
+mod query;
+mod run;
 mod session;
-pub mod simulate;
-pub mod state;
+mod simulate;
+mod state;
 pub mod task;
 pub mod times;
-pub mod transcript;
+mod transcript;
 pub mod transport;
 #[cfg(feature = "sql")]
-pub mod view;
+mod view;
 pub mod words;
 
 pub use abort::{Abort, Reason};

@@ -237,8 +237,8 @@ impl Resources for PartyResources<'_> {
         self.party.state.mark_used(self.party.task.hash(), attempt)
     }
 
-    fn charge(&mut self, attempt: u32) -> Result<Permit> {
-        let permit = self.party.account(self.plan).charge(attempt)?;
+    fn start(&mut self, attempt: u32) -> Result<Permit> {
+        let permit = self.party.account(self.plan).start(attempt)?;
         self.charged = permit.accounting().clone();
         Ok(permit)
     }
@@ -248,7 +248,7 @@ impl Resources for PartyResources<'_> {
         self.party.ledger.compute(&self.charged, exact)?.map_err(Error::Statistic)
     }
 
-    fn keep(&mut self, transcript: &Transcript) -> Result<()> {
+    fn write_transcript(&mut self, transcript: &Transcript) -> Result<()> {
         let hash = self.party.task.hash();
         let default = || self.party.state.transcript(hash, transcript.attempt);
         self.file = self.party.transcript.clone().unwrap_or_else(default);

@@ -78,7 +78,7 @@ impl<S: Statistic> Resources for Rehearsal<'_, S> {
         Ok(())
     }
 
-    fn charge(&mut self, _: u32) -> Result<Permit> {
+    fn start(&mut self, _: u32) -> Result<Permit> {
         Ok(Permit::unaccounted()?)
     }
 
@@ -86,7 +86,7 @@ impl<S: Statistic> Resources for Rehearsal<'_, S> {
         self.statistic.exact(self.task, secret).map_err(Error::Statistic)
     }
 
-    fn keep(&mut self, _: &Transcript) -> Result<()> {
+    fn write_transcript(&mut self, _: &Transcript) -> Result<()> {
         Ok(())
     }
 }

@@ -100,7 +100,7 @@ fn a_task_whose_numbers_are_not_its_querys_is_refused() {
     }
 }
 
-/// The file is read once: whoever changes it afterwards changes nothing.
+/// The file is read once: changing it afterwards has no effect.
 #[test]
 fn a_task_file_that_changes_after_the_check_changes_nothing() {
     let hospital = Hospital::new();

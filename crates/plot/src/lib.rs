@@ -18,7 +18,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`chart`] | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
+//! | `chart` | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
 //! | [`terminal`] | bars and short numbers for a terminal |
 //! | [`mod@releases`] | the releases of counters, with their error bands |
 //! | [`plans`] | predicted errors, before anything is spent |
@@ -30,13 +30,13 @@
 //! | `colour` | colours that people with any colour vision can distinguish |
 
 mod axis;
-pub mod chart;
+mod chart;
 mod colour;
 mod draw;
 mod label;
 mod layout;
 pub mod plans;
-pub mod releases;
+mod releases;
 pub mod terminal;
 mod text;
 mod thin;

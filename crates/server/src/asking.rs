@@ -1,7 +1,7 @@
 //! Requests in progress.
 //!
 //! A charged request is computed once. Repeating it while it is being computed waits for its outcome instead of failing
-//! because there is none yet.
+//! because none exists yet.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,46 +2,46 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`serve`] | [`Server`]: runs a configured service until it is stopped |
-//! | [`listen`] | connections: how many there may be, and how long they may be idle |
-//! | [`config`] | [`Config`]: the configuration file |
+//! | `serve` | [`Server`]: runs a configured service until it is stopped |
+//! | `listen` | connections: how many there may be, and how long they may be idle |
+//! | `config` | [`Config`]: the configuration file |
 //! | [`app`] | the service's state: streams, ledger, tables, surveys, tokens |
-//! | [`ledger`] | its ledger: opened where it was before, and never silently recreated |
+//! | `ledger` | its ledger: opened where it was before, and never silently recreated |
 //! | [`routes`] | the HTTP routes |
-//! | [`access`], [`role`], [`tokens`], [`rate`] | authentication, permissions and rate limits |
-//! | [`places`] | limits on simultaneous connections and followers |
-//! | [`reserve`] | reserved places beyond these limits, for short requests |
-//! | [`asking`] | requests in progress: each is computed once |
-//! | [`sources`] | events from NATS JetStream |
-//! | [`tables`] | the tables that can be queried |
-//! | [`surveys`] | surveys of the local model, and their reports |
-//! | [`body`], [`room`] | request bodies, and the memory they take |
-//! | [`metrics`] | metrics for operators |
-//! | [`error`] | errors, and how they are reported |
+//! | `access`, [`role`], [`tokens`], `rate` | authentication, permissions and rate limits |
+//! | `places` | limits on simultaneous connections and followers |
+//! | `reserve` | reserved places beyond these limits, for short requests |
+//! | `asking` | requests in progress: each is computed once |
+//! | `sources` | events from NATS JetStream |
+//! | `tables` | the tables that can be queried |
+//! | `surveys` | surveys of the local model, and their reports |
+//! | `body`, `room` | request bodies, and the memory they take |
+//! | `metrics` | metrics for operators |
+//! | `error` | errors, and how they are reported |
 //!
 //! # What is not promised
 //! There is no TLS: clients on other machines must connect through a proxy that provides it. An observer of the network
 //! can see how long answers take and how many requests there are.
 
-pub mod access;
+mod access;
 pub mod app;
-pub mod asking;
-pub mod body;
-pub mod config;
-pub mod error;
-pub mod ledger;
-pub mod listen;
-pub mod metrics;
-pub mod places;
-pub mod rate;
-pub mod reserve;
+mod asking;
+mod body;
+mod config;
+mod error;
+mod ledger;
+mod listen;
+mod metrics;
+mod places;
+mod rate;
+mod reserve;
 pub mod role;
-pub mod room;
+mod room;
 pub mod routes;
-pub mod serve;
-pub mod sources;
-pub mod surveys;
-pub mod tables;
+mod serve;
+mod sources;
+mod surveys;
+mod tables;
 pub mod tokens;
 
 pub use config::Config;

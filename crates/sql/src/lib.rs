@@ -40,7 +40,7 @@
 //! | [`usage`] | which columns of text files are numbers |
 //! | [`joint`] | a query that several parties answer together: its exact statistic, and the answer from their sum |
 //! | [`scalar`] | a query with a single value, over rows that the caller protects |
-//! | `caps`, `keys` | contribution limits and public keys of a query |
+//! | `bounded`, `keys` | contribution limits and public keys of a query |
 //! | `walk` | visiting the parts of a statement |
 //! | [`error`] | the one error type |
 //!
@@ -52,7 +52,7 @@
 pub mod advice;
 pub mod algebra;
 pub mod answer;
-mod caps;
+mod bounded;
 pub mod dialect;
 pub mod engine;
 pub mod error;

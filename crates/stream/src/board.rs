@@ -18,7 +18,7 @@ pub(crate) struct Board {
 /// What waiting readers see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct News {
-    /// The newest released step; 0 if there is none.
+    /// The newest released step; 0 before the first.
     step: u64,
     /// There will be no more releases.
     over: bool,

@@ -33,24 +33,24 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`definition`] | [`Definition`]: what a stream is, and what is checked before it is charged |
-//! | [`streams`] | [`Streams`]: all streams of a data directory |
-//! | [`hold`] | [`Hold`]: the lock that gives a data directory to one process at a time |
+//! | `definition` | [`Definition`]: what a stream is, and what is checked before it is charged |
+//! | `streams` | [`Streams`]: all streams of a data directory |
+//! | `hold` | [`Hold`]: the lock that gives a data directory to one process at a time |
 //! | `stream` | [`Stream`]: one stream |
-//! | [`event`] | [`Events`]: a batch of parsed events |
-//! | `ndjson`, [`integer`] | one record per line, parsed without copying and without errors |
-//! | [`release`] | [`StepRelease`]: what is released at the end of a step |
-//! | [`board`] | [`Subscription`]: waiting for the next release |
-//! | [`clock`] | [`Clock`]: the current time; also a clock that tests set by hand |
+//! | `event` | [`Events`]: a batch of parsed events |
+//! | `ndjson`, `integer` | one record per line, parsed without copying and without errors |
+//! | `release` | [`StepRelease`]: what is released at the end of a step |
+//! | `board` | [`Subscription`]: waiting for the next release |
+//! | `clock` | [`Clock`]: the current time; also a clock that tests set by hand |
 //! | `plan` | how counters make their noise |
-//! | [`timeline`], [`times`] | [`Timeline`]: time steps; times and durations as text |
+//! | `timeline`, [`times`] | [`Timeline`]: time steps; times and durations as text |
 //! | [`count`](mod@count) | counting the lines of a file or pipe in one process, without a data directory |
 //! | `curator` | durable streams: journal, checkpoint, ids, group commit |
 //! | `pan_private` | streams whose memory and disk may be seized |
 //! | [`source`] | events from files, pipes and NATS JetStream |
 //! | `health` | current failures |
 //! | `charge`, `catalogue`, `archive`, `database`, `shared` | the charge, and the files of a data directory |
-//! | [`error`] | the one error type |
+//! | `error` | the one error type |
 //!
 //! # What is not promised
 //! Anyone who can write to a curator's data directory can restore an older copy of it, and the same steps would then be
@@ -62,28 +62,28 @@
 //! - `test-util`: `simulation`, processes that crash wherever a test wants.
 
 mod archive;
-pub mod board;
+mod board;
 mod catalogue;
 mod charge;
-pub mod clock;
+mod clock;
 pub mod count;
 mod curator;
 mod database;
-pub mod definition;
-pub mod error;
-pub mod event;
+mod definition;
+mod error;
+mod event;
 mod health;
-pub mod hold;
-pub mod integer;
+mod hold;
+mod integer;
 mod ndjson;
 mod pan_private;
 mod plan;
-pub mod release;
+mod release;
 mod shared;
 pub mod source;
 mod stream;
-pub mod streams;
-pub mod timeline;
+mod streams;
+mod timeline;
 pub mod times;
 
 #[cfg(feature = "test-util")]

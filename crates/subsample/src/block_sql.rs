@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 
 /// The query's answer for one block, on one line; `None` if it has no answer. A [`Worker`](crate::Worker) reads the
-/// block from standard input, prints the answer, and exits with a nonzero code if there is none.
+/// block from standard input, prints the answer, and exits with a nonzero code if it has no answer.
 ///
 /// # Errors
 /// If there is no header, or the query does not fit it.

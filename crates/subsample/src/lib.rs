@@ -37,21 +37,21 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | [`Plan`]: how the answers become a release, and under which guarantee |
-//! | [`split`] | [`Split`]: what the statistic runs on: blocks, samples, or the whole table |
+//! | `plan` | [`Plan`]: how the answers become a release, and under which guarantee |
+//! | `split` | [`Split`]: what the statistic runs on: blocks, samples, or the whole table |
 //! | `release` | from rows to a release |
-//! | [`table`] | [`Table`]: its header before the charge, its rows after it, split into blocks |
+//! | `table` | [`Table`]: its header before the charge, its rows after it, split into blocks |
 //! | `cells` | writing CSV lines |
-//! | [`statistic`] | [`Statistic`]: the program that runs on every block |
+//! | `statistic` | [`Statistic`]: the program that runs on every block |
 //! | [`block_sql`] | what that program does for a statistic in SQL |
-//! | [`environment`] | [`Environment`]: what a run sees of the system |
+//! | `environment` | [`Environment`]: what a run sees of the system |
 //! | `run` | one run: a process that reads a block and prints an answer |
-//! | [`schedule`] | [`Schedule`]: when runs start, and how many run at a time |
-//! | [`subsample`] | [`Subsample`]: all of it together |
-//! | [`trial`] | [`Trial`]: made-up rows on which the statistic is tried before the charge |
-//! | [`dry_run`] | [`DryRun`]: the cost and the probability of a refusal, without spending anything |
+//! | `schedule` | [`Schedule`]: when runs start, and how many run at a time |
+//! | `subsample` | [`Subsample`]: all of it together |
+//! | `trial` | [`Trial`]: made-up rows on which the statistic is tried before the charge |
+//! | `dry_run` | [`DryRun`]: the cost and the probability of a refusal, without spending anything |
 //! | [`kept`] | [`Kept`]: the outcome, as stored in a ledger |
-//! | [`error`] | the one error type |
+//! | `error` | the one error type |
 //!
 //! # What is not promised
 //! - A run that looks beyond its block (at a file that another run left behind, or at the table itself) breaks the
@@ -64,19 +64,19 @@
 
 pub mod block_sql;
 mod cells;
-pub mod dry_run;
-pub mod environment;
-pub mod error;
+mod dry_run;
+mod environment;
+mod error;
 pub mod kept;
-pub mod plan;
+mod plan;
 mod release;
 mod run;
-pub mod schedule;
-pub mod split;
-pub mod statistic;
-pub mod subsample;
-pub mod table;
-pub mod trial;
+mod schedule;
+mod split;
+mod statistic;
+mod subsample;
+mod table;
+mod trial;
 
 pub use dry_run::DryRun;
 pub use environment::{Environment, Isolation};

@@ -12,11 +12,7 @@ pub fn run(format: Format) -> Result<(), String> {
     let folder = target().join("bench-ledger").to_string_lossy().into_owned();
     let program = built("reticent-ledger", "charges", "")?;
     let printed = Invocation::program(program).argument(folder).output()?;
-    match format {
-        Format::Json => print!("{printed}"),
-        Format::Table => print!("{}", table(&printed)?),
-    }
-    Ok(())
+    format.show(&printed, table)
 }
 
 fn table(printed: &str) -> Result<String, String> {

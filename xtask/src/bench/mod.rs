@@ -26,6 +26,14 @@ pub enum Format {
     Json,
 }
 
+impl Format {
+    /// Shows what a benchmark has printed: one object per line, or the table of them.
+    fn show(self, printed: &str, table: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
+        print!("{}", if let Self::Json = self { printed.to_owned() } else { table(printed)? });
+        Ok(())
+    }
+}
+
 /// Our samplers, then NumPy's and OpenDP's, each alone on one core.
 pub fn noise(format: Format) -> Result<(), String> {
     let comparisons = Comparison::of(&measure("noise", peers::NOISE)?);
@@ -38,27 +46,21 @@ pub fn noise(format: Format) -> Result<(), String> {
 
 /// Our releases, then OpenDP's, each alone on one core.
 pub fn once(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("once", peers::ONCE)?);
-    match format {
-        Format::Table => print!("{}", pair::table(&pairs)),
-        Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
-    }
-    Ok(())
+    pairs(format, "once", peers::ONCE)
 }
 
 /// Our counters, then jax-privacy's, each alone on one core.
 pub fn continual(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("continual", peers::CONTINUAL)?);
-    match format {
-        Format::Table => print!("{}", pair::table(&pairs)),
-        Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),
-    }
-    Ok(())
+    pairs(format, "continual", peers::CONTINUAL)
 }
 
 /// Our devices and collector, then pure-LDP's, each alone on one core.
 pub fn local(format: Format) -> Result<(), String> {
-    let pairs = Pair::of(&measure("local", peers::LOCAL)?);
+    pairs(format, "local", peers::LOCAL)
+}
+
+fn pairs(format: Format, bench: &str, script: &str) -> Result<(), String> {
+    let pairs = Pair::of(&measure(bench, script)?);
     match format {
         Format::Table => print!("{}", pair::table(&pairs)),
         Format::Json => pairs.iter().for_each(|pair| println!("{}", pair.json())),

@@ -10,11 +10,7 @@ const HEADER: [&str; 4] = ["task", "numbers each", "seconds", "to verify"];
 /// Builds and runs the benchmark, on all cores.
 pub fn run(format: Format) -> Result<(), String> {
     let printed = Invocation::program(built("reticent-party", "parties", "")?).output()?;
-    match format {
-        Format::Json => print!("{printed}"),
-        Format::Table => print!("{}", table(&printed)?),
-    }
-    Ok(())
+    format.show(&printed, table)
 }
 
 fn table(printed: &str) -> Result<String, String> {

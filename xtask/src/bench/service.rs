@@ -21,11 +21,7 @@ pub fn run(format: Format, short: bool) -> Result<(), String> {
         .argument(target().join("bench-service").to_string_lossy())
         .argument(seconds.to_string())
         .output()?;
-    match format {
-        Format::Json => print!("{printed}"),
-        Format::Table => print!("{}", table(&printed)?),
-    }
-    Ok(())
+    format.show(&printed, table)
 }
 
 fn table(printed: &str) -> Result<String, String> {

@@ -39,7 +39,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Create a ledger if there is none, and register a dataset with its budget
+    /// Create a ledger unless it exists, and register a dataset with its budget
     Create(create::Arguments),
     /// Show budgets, what was spent and what is left
     Show(show::Arguments),

@@ -66,8 +66,9 @@ struct Status {
   reticent party aggregate collect --config ngo.toml --record result.json
 
 All aggregators run it, in any order. Invalid reports are dropped. If an aggregator was killed while a batch was being \
-opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, 4 not enough \
-budget left, 1 too few reports (nothing was opened or charged), an aggregator that failed to do its part, or anything else.")]
+opened, all run it again: that batch is completed first, with the same shares and no further charge. Exit codes: 0 released, 2 usage, \
+3 too few reports (nothing was opened or charged), 4 not enough budget left, 1 an aggregator that failed to do its part, or anything \
+else.")]
 struct Collect {
     #[command(flatten)]
     own: Own,

@@ -208,3 +208,20 @@ fn no_command_is_left_out() {
         }
     }
 }
+
+/// The commands of the README are on the pages, too, where they are run.
+#[test]
+fn the_readme_is_on_the_pages() {
+    let words = |text: &str| text.split_whitespace().filter(|word| *word != "\\").collect::<Vec<_>>().join(" ");
+    let pages: Vec<String> = page::all().iter().map(|(_, text)| words(text)).collect();
+    let readme = fs::read_to_string(page::root().join("README.md")).expect("the README");
+    let mut commands = 0;
+    for line in readme.lines() {
+        let command = line.trim_start().trim_start_matches("cargo run -p reticent-cli -- ");
+        let is_command = command.len() < line.trim_start().len() || command.starts_with("reticent ");
+        let command = words(command.split("  #").next().unwrap_or_default());
+        commands += usize::from(is_command);
+        assert!(!is_command || pages.iter().any(|page| page.contains(&command)), "{command}");
+    }
+    assert!(commands >= 5, "{commands} commands");
+}

@@ -81,7 +81,7 @@ fn every_route_lets_in_whom_it_should_and_nobody_else() {
 
 /// A query may name people, and the path of its file is the server's own business.
 #[test]
-fn what_was_asked_is_told_to_owners_and_to_whoever_asked() {
+fn owners_see_all_requests_and_analysts_their_own() {
     let place = Place::with_visits("history");
     let [owner, viewer] = ["owner", "viewer"].map(|role| place.token(role, role, ""));
     let [alan, grace] =

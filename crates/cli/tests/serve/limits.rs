@@ -46,7 +46,7 @@ fn each_token_has_a_rate_of_its_own() {
 }
 
 #[test]
-fn whoever_dawdles_is_cut_off_and_others_get_their_turn() {
+fn slow_clients_are_cut_off_and_others_get_their_turn() {
     let place = Place::new("slow");
     place.write("reticent.toml", "[limits]\nconnections = 2\nrequest_seconds = 1\n");
     let service = place.start();

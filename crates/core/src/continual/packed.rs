@@ -59,7 +59,7 @@ impl Visitor<'_> for Packed {
     type Value = Vec<i128>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a width from 1 to {WHOLE} and numbers of so many bytes")
+        write!(formatter, "a width from 1 to {WHOLE}, and numbers that take that many bytes each")
     }
 
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {

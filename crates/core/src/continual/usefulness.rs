@@ -209,7 +209,7 @@ fn proved(plan: &AnyStrategy, steps: u64, outside: f64) -> MaxError {
         }
         // Whatever the last step's noise is.
         (_, _, Some(extremes)) => bound(largest_of_weighted(plan, steps, worst, extremes, outside)),
-        (_, Shape::Weighted { .. }, None) => unreachable!("whoever weighs draws knows the largest"),
+        (_, Shape::Weighted { .. }, None) => unreachable!("the largest weight of weighted draws is known"),
         (_, Shape::Sum { law, .. }, None) => {
             let scale = law.approximate_scale();
             let groups = match plan {

@@ -4,6 +4,7 @@
 //! increase b until the comparison is decided; nothing is ever rounded to a float.
 
 use dashu_int::UBig;
+use dashu_int::ops::BitTest;
 
 use super::Rational;
 
@@ -78,26 +79,43 @@ fn ceil_shift(value: UBig, bits: usize) -> UBig {
 ///    J < 2^13; widening by one unit on either side encloses e^−x.
 ///
 /// For x ≥ bits + 1, e^−x < 2^−bits is enclosed by [0, 1].
+///
+/// Coins and tables need about 64 bits: then all numbers fit 128, and the same steps are taken without big integers.
 pub(crate) fn exp_neg(x: &Rational, bits: usize) -> Enclosure {
-    if x.is_zero() {
+    exp_neg_ratio(&x.numerator(), x.denominator(), bits)
+}
+
+/// The same for a fraction that need not be in lowest terms.
+pub(crate) fn exp_neg_ratio(numerator: &UBig, denominator: &UBig, bits: usize) -> Enclosure {
+    if numerator.is_zero() {
         return Enclosure::one(bits);
     }
-    if *x >= Rational::from(bits as u64 + 1) {
+    let whole = (numerator + denominator - 1u8) / denominator;
+    if whole > UBig::from(bits) && numerator >= &(denominator * UBig::from(bits + 1)) {
         return Enclosure { lo: UBig::ZERO, hi: UBig::ONE };
     }
-    use dashu_int::ops::BitTest;
-    let magnitude = usize::try_from(&x.ceil()).unwrap_or(usize::MAX).bit_len();
-    let halvings = magnitude + 4;
+    let halvings = whole.bit_len() + 4;
     let guard = halvings + 16;
     let work = bits + guard;
-    let y: UBig = (x.numerator() << (work - halvings)) / x.denominator();
-    let one = UBig::ONE << work;
+    let y: UBig = (numerator << (work - halvings)) / denominator;
+    let power = match u128::try_from(&y) {
+        Ok(y) if work < 128 && y > 0 => UBig::from(narrow_power(y, work, halvings)),
+        _ => wide_power(&y, work, halvings),
+    };
+    let middle: UBig = power >> guard;
+    let lo = if middle.is_zero() { UBig::ZERO } else { &middle - 1u8 };
+    let hi = (middle + 2u8).min(UBig::ONE << bits);
+    Enclosure { lo, hi }
+}
 
+/// (e^−y)^(2^halvings) at precision `work`, rounded as described above.
+fn wide_power(y: &UBig, work: usize, halvings: usize) -> UBig {
+    let one = UBig::ONE << work;
     let (mut positive, mut negative) = (one.clone(), UBig::ZERO);
     let mut term = one;
     let mut index = 1u64;
     loop {
-        term = ((term * &y) >> work) / index;
+        term = ((term * y) >> work) / index;
         if term.is_zero() {
             break;
         }
@@ -113,15 +131,41 @@ pub(crate) fn exp_neg(x: &Rational, bits: usize) -> Enclosure {
     for _ in 0..halvings {
         power = (&power * &power) >> work;
     }
-    let middle: UBig = power >> guard;
-    let lo = if middle.is_zero() { UBig::ZERO } else { &middle - 1u8 };
-    let hi = (middle + 2u8).min(UBig::ONE << bits);
-    Enclosure { lo, hi }
+    power
+}
+
+/// The same number for 0 < y < 2^(work − 4) and work < 128: every factor is below 2^work, as e^−y is below one.
+fn narrow_power(y: u128, work: usize, halvings: usize) -> u128 {
+    let product = |a: u128, b: u128| multiply_high(a << (128 - work), b);
+    let (mut positive, mut negative) = (1u128 << work, y);
+    let mut term = y;
+    for index in 2.. {
+        term = product(term, y) / index;
+        if term == 0 {
+            break;
+        }
+        if index.is_multiple_of(2) {
+            positive += term;
+        } else {
+            negative += term;
+        }
+    }
+    (0..halvings).fold(positive - negative, |power, _| product(power, power))
+}
+
+/// ⌊a·b/2^128⌋
+pub(crate) fn multiply_high(a: u128, b: u128) -> u128 {
+    const LOW: u128 = (1 << 64) - 1;
+    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let middle = a1 * b0 + ((a0 * b0) >> 64);
+    let (carry, low) = (middle >> 64, middle & LOW);
+    a1 * b1 + carry + ((a0 * b1 + low) >> 64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// First 40 decimals of e^−1, e^−10 and e^(−1/3) (computed to 60 digits with an independent program).
     #[test]
@@ -164,6 +208,20 @@ mod tests {
             let product = exp_neg(&a, bits).times(&exp_neg(&b, bits), bits);
             let sum = exp_neg(&(&a + &b), bits);
             assert!(product.lo <= sum.hi && sum.lo <= product.hi);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn high_products(a in any::<u128>(), b in any::<u128>()) {
+            let exact: UBig = (UBig::from(a) * UBig::from(b)) >> 128;
+            prop_assert_eq!(UBig::from(multiply_high(a, b)), exact);
+        }
+
+        #[test]
+        fn narrow_and_wide_powers_are_the_same(y in 1u128..1 << 123, work in 5usize..128, halvings in 5usize..12) {
+            let y = (y >> (127 - work)).max(1);
+            prop_assert_eq!(UBig::from(narrow_power(y, work, halvings)), wide_power(&y.into(), work, halvings));
         }
     }
 }

@@ -8,7 +8,7 @@ use dashu_int::ops::BitTest;
 use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
-use crate::numeric::search::smallest;
+use crate::numeric::search::smallest_near;
 use crate::permit::Permit;
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
@@ -120,7 +120,9 @@ impl Threshold {
         // P(s + K ≥ τ) = P(K ≥ t) with t = τ − s ≥ 1.
         let others = Rational::from(max_groups - 1);
         let shows = |t: u64| &noise.upper_tail(t) + &(&others * &noise.upper_tail(t.saturating_add(total)));
-        let threshold = smallest(|t| shows(t) <= *delta.value()).saturating_add(total);
+        let near = libm::exp(-(total as f64) / noise.approximate_scale()) * others.to_f64();
+        let near = noise.approximate_tail(2.0 * delta.to_f64() / (1.0 + near));
+        let threshold = smallest_near(near, |t| shows(t) <= *delta.value()).saturating_add(total);
         let threshold = i64::try_from(threshold).map_err(|_| Error::parameter("total", total, "at most 2^60"))?;
         Self::with(noise, threshold, epsilon, delta)
     }
@@ -196,7 +198,9 @@ pub(super) fn check_delta(delta: &Delta) -> Result<()> {
 /// The smallest τ ≥ 2 with 1 − (1 − P(1 + K ≥ τ))^g ≤ δ.
 fn smallest_threshold(noise: &DiscreteLaplace, max_groups: u64, delta: &Rational) -> i64 {
     // P(1 + K ≥ τ) = P(K ≥ t) with t = τ − 1 ≥ 1.
-    let t = smallest(|t| some_of(&noise.upper_tail(t), max_groups) <= *delta);
+    let of_one = -libm::expm1(libm::log1p(-delta.to_f64()) / max_groups as f64);
+    let near = noise.approximate_tail(2.0 * of_one);
+    let t = smallest_near(near, |t| some_of(&noise.upper_tail(t), max_groups) <= *delta);
     i64::try_from(t + 1).expect("thresholds stay below 2^61, see check_delta")
 }
 

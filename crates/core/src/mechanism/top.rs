@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::exact::enclosure::{Enclosure, exp_neg_ratio};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
 use crate::noise::uniform::below;
@@ -160,7 +160,7 @@ impl Top {
 
 /// e^(−γd): how likely a candidate d below the best one is to exceed it.
 fn probability(rate: &Rational, below_best: u64, bits: usize) -> Enclosure {
-    exp_neg(&(rate * &Rational::from(below_best)), bits)
+    exp_neg_ratio(&(rate.numerator() * below_best), rate.denominator(), bits)
 }
 
 /// The candidates that are left.

@@ -18,7 +18,7 @@ use rand_core::Rng;
 use super::bits::{BitSource, always};
 use super::table::{BLOCK, Law, Table, words};
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::exact::enclosure::{Enclosure, exp_neg, multiply_high};
 
 /// Cells of a table: 8 KiB, so that the tables of a draw fit together in a first-level cache.
 pub(crate) const CELLS: usize = 1 << 10;
@@ -270,15 +270,6 @@ fn geometric_weights(first: &Enclosure, ratio: &Enclosure, count: usize, width: 
     weights
 }
 
-/// ⌊a·b/2^128⌋
-pub(crate) fn multiply_high(a: u128, b: u128) -> u128 {
-    const LOW: u128 = (1 << 64) - 1;
-    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let middle = a1 * b0 + ((a0 * b0) >> 64);
-    let (carry, low) = (middle >> 64, middle & LOW);
-    a1 * b1 + carry + ((a0 * b1 + low) >> 64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,12 +358,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn high_products(a in any::<u128>(), b in any::<u128>()) {
-            let exact: UBig = (UBig::from(a) * UBig::from(b)) >> 128;
-            prop_assert_eq!(UBig::from(multiply_high(a, b)), exact);
-        }
-
         #[test]
         fn digits_append_like_numbers(top in -1000i64..1000, digit in 0i32..1024) {
             let magnitude = if top < 0 { !top } else { top } * 1024 + i64::from(digit);

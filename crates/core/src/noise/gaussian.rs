@@ -1,5 +1,7 @@
 //! The discrete Gaussian law.
 
+use std::sync::{Arc, OnceLock};
+
 use dashu_int::UBig;
 use rand_core::CryptoRng;
 
@@ -54,7 +56,8 @@ use window::Window;
 #[derive(Debug, Clone)]
 pub struct DiscreteGaussian {
     sigma_squared: Rational,
-    sampler: Sampler,
+    /// Made for the first draw, of any clone: plans compare noises that are never drawn.
+    sampler: Arc<OnceLock<Sampler>>,
 }
 
 #[derive(Debug, Clone)]
@@ -83,11 +86,15 @@ impl DiscreteGaussian {
         if *sigma_squared < least || *sigma_squared > most {
             return Err(Error::parameter("sigma squared", sigma_squared, "from 0.000001 to 2^100"));
         }
-        let sampler = match Window::new(sigma_squared) {
+        Ok(Self { sigma_squared: sigma_squared.clone(), sampler: Arc::default() })
+    }
+
+    #[inline]
+    fn sampler(&self) -> &Sampler {
+        self.sampler.get_or_init(|| match Window::new(&self.sigma_squared) {
             Some(window) => Sampler::Window(window),
-            None => Sampler::Blocks(Box::new(Blocks::new(sigma_squared))),
-        };
-        Ok(Self { sigma_squared: sigma_squared.clone(), sampler })
+            None => Sampler::Blocks(Box::new(Blocks::new(&self.sigma_squared))),
+        })
     }
 
     /// σ², exactly.
@@ -103,7 +110,7 @@ impl DiscreteGaussian {
 
     #[inline]
     pub(crate) fn sample_from<B: BitSource + ?Sized>(&self, source: &mut B) -> Result<i64, B::Error> {
-        match &self.sampler {
+        match self.sampler() {
             Sampler::Window(window) => window.sample(source),
             Sampler::Blocks(blocks) => blocks.sample(source),
         }
@@ -111,7 +118,7 @@ impl DiscreteGaussian {
 
     /// One draw for each element: the fastest way to draw many.
     pub fn fill<R: CryptoRng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
-        match &self.sampler {
+        match self.sampler() {
             Sampler::Window(window) => window.fill(rng, values),
             Sampler::Blocks(blocks) => blocks.fill(rng, values),
         }

@@ -1,5 +1,7 @@
 //! Two-sided geometric noise: the discrete Laplace law.
 
+use std::sync::{Arc, OnceLock};
+
 use dashu_int::UBig;
 use rand_core::CryptoRng;
 
@@ -46,7 +48,8 @@ use crate::numeric::search::smallest_near;
 pub struct DiscreteLaplace {
     scale: Rational,
     approximate_scale: f64,
-    digits: Digits<64, CELLS>,
+    /// Made for the first draw, of any clone: plans compare noises that are never drawn.
+    digits: Arc<OnceLock<Digits<64, CELLS>>>,
 }
 
 impl DiscreteLaplace {
@@ -56,9 +59,13 @@ impl DiscreteLaplace {
     /// If the scale lies outside 0.001 to 2^50.
     pub fn new(scale: &Rational) -> Result<Self> {
         let scale = scale::checked("Laplace scale", scale)?;
-        let digits = Digits::new(&scale, Sides::Two);
         let approximate_scale = scale.to_f64();
-        Ok(Self { scale, approximate_scale, digits })
+        Ok(Self { scale, approximate_scale, digits: Arc::default() })
+    }
+
+    #[inline]
+    fn digits(&self) -> &Digits<64, CELLS> {
+        self.digits.get_or_init(|| Digits::new(&self.scale, Sides::Two))
     }
 
     /// The scale, exactly.
@@ -75,12 +82,12 @@ impl DiscreteLaplace {
     /// One draw.
     #[inline]
     pub fn sample<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> i64 {
-        always(self.digits.sample(rng))
+        always(self.digits().sample(rng))
     }
 
     /// One draw for each element: the fastest way to draw many.
     pub fn fill<R: CryptoRng + ?Sized>(&self, rng: &mut R, values: &mut [i64]) {
-        self.digits.fill(rng, values);
+        self.digits().fill(rng, values);
     }
 
     /// 2p/(1−p)², to the accuracy of a float.
@@ -152,7 +159,7 @@ impl DiscreteLaplace {
     }
 
     /// Where 2·P(K ≥ t) falls to `allowed`, in floats: infinity if `allowed` is too small for a float.
-    fn approximate_tail(&self, allowed: f64) -> f64 {
+    pub(crate) fn approximate_tail(&self, allowed: f64) -> f64 {
         let scale = self.approximate_scale();
         (scale * (libm::log(2.0 / allowed) - libm::log1p(libm::exp(-1.0 / scale)))).ceil()
     }

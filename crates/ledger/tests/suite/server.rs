@@ -77,7 +77,7 @@ impl Server {
         let name = format!("copy_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut administrator = self.administrator("postgres");
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1";
-        // Whoever is connected hinders it, and takes a moment to go.
+        // Open connections prevent it, and take a moment to close.
         for _ in 0..TRIES {
             administrator.execute(end, &[&of]).unwrap();
             if administrator.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {of}")).is_ok() {

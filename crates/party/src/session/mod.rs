@@ -46,14 +46,14 @@ pub(crate) trait Resources {
     /// Durably marks this attempt, and all before it, as used.
     fn mark_used(&mut self, attempt: u32) -> Result<()>;
 
-    /// Charges the ledger, durably.
-    fn charge(&mut self, attempt: u32) -> Result<Permit>;
+    /// Charges the ledger for the attempt, durably.
+    fn start(&mut self, attempt: u32) -> Result<Permit>;
 
     /// Computes the exact statistic: the first time that rows are read.
     fn statistic(&mut self, secret: [u8; 32]) -> Result<Vec<i64>>;
 
     /// Stores the transcript, before the result is shown.
-    fn keep(&mut self, transcript: &Transcript) -> Result<()>;
+    fn write_transcript(&mut self, transcript: &Transcript) -> Result<()>;
 }
 
 /// A participant and its role.
@@ -92,11 +92,11 @@ impl<'seat, T: Transport> Session<'seat, T> {
         match self.rounds(own) {
             Ok((release, transcript)) => {
                 // Whether or not the file is written, the others have this party's seal, or will get it.
-                let kept = own.keep(&transcript);
+                let written = own.write_transcript(&transcript);
                 self.say(Content::Done);
                 self.linger(self.seat.times.round, |inbox| inbox.is_over());
                 self.transport.close(Instant::now() + self.seat.times.linger);
-                kept.map(|()| (release, transcript))
+                written.map(|()| (release, transcript))
             }
             Err(trouble) => {
                 let (reason, culprit) = trouble.statement(self.seat.me);
@@ -121,7 +121,7 @@ impl<'seat, T: Transport> Session<'seat, T> {
             self.attempt = attempt;
         }
 
-        let mut permit = own.charge(attempt)?;
+        let mut permit = own.start(attempt)?;
         self.charged = true;
         self.say(Content::Ready);
         self.gather(Kind::Ready)?;

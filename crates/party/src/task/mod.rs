@@ -177,7 +177,7 @@ impl Task {
     /// The index of a party.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If no party has that name.
     pub fn place(&self, name: &str) -> Result<usize> {
         self.parties().iter().position(|member| member.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.parties().iter().map(|member| member.name.as_str()).collect();

@@ -120,7 +120,7 @@ impl Tokens {
 mod tests {
     use super::*;
     use crate::role::Role;
-    use crate::tokens::Caps;
+    use crate::tokens::SpendingCaps;
 
     fn pure(epsilon: &str) -> Guarantee {
         Guarantee::Pure(epsilon.parse().unwrap())
@@ -131,7 +131,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Tokens::open(folder.path()).unwrap();
         let tokens = open();
-        let text = tokens.create("ada", Role::Analyst, &Caps::from([("staff".to_owned(), pure("1"))]), false).unwrap();
+        let text =
+            tokens.create("ada", Role::Analyst, &SpendingCaps::from([("staff".to_owned(), pure("1"))]), false).unwrap();
         let ada = tokens.holder(&text).unwrap().unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();
         tokens.reserve(&ada, "staff", "monday", &pure("0.6")).unwrap();

@@ -59,7 +59,7 @@ const SCHEMA: &str = "
     ) STRICT;";
 
 /// What an analyst may spend, by dataset.
-pub type Caps = BTreeMap<String, Guarantee>;
+pub type SpendingCaps = BTreeMap<String, Guarantee>;
 
 /// A token's record, without the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Token {
     /// Its role.
     pub role: Role,
     /// What an analyst may spend.
-    pub caps: Caps,
+    pub caps: SpendingCaps,
     /// When it was created.
     pub created: String,
     /// When it was revoked, if it was.
@@ -175,7 +175,7 @@ impl Tokens {
     /// # Errors
     /// If the name is invalid or taken, if caps and role do not match, if a cap gives almost no protection and is not
     /// confirmed, or if there is no randomness.
-    pub fn create(&self, name: &str, role: Role, caps: &Caps, allow_large_epsilon: bool) -> Result<String> {
+    pub fn create(&self, name: &str, role: Role, caps: &SpendingCaps, allow_large_epsilon: bool) -> Result<String> {
         check_name(name)?;
         for cap in caps.values() {
             cap.clone().confirmed(allow_large_epsilon)?;
@@ -267,7 +267,7 @@ impl Tokens {
     }
 }
 
-fn read_caps(text: &str) -> Result<Caps> {
+fn read_caps(text: &str) -> Result<SpendingCaps> {
     serde_json::from_str(text).map_err(|_| Error::Machine("the caps of a token were changed by hand".into()))
 }
 
@@ -289,8 +289,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
         assert!(!tokens.any().unwrap());
-        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
-        let other = tokens.create("till", Role::Source, &Caps::new(), false).unwrap();
+        let text = tokens.create("ada", Role::Owner, &SpendingCaps::new(), false).unwrap();
+        let other = tokens.create("till", Role::Source, &SpendingCaps::new(), false).unwrap();
         assert_eq!(tokens.holder(&text).unwrap().unwrap().name, "ada");
         assert_eq!(tokens.holder(&other).unwrap().unwrap().role, Role::Source);
         // The id of one with the secret of the other, and one wrong digit.
@@ -302,7 +302,7 @@ mod tests {
         tokens.revoke("ada").unwrap();
         assert_eq!(tokens.holder(&text).unwrap(), None);
         assert!(tokens.revoke("ada").is_err() && tokens.any().unwrap());
-        assert!(tokens.create("ada", Role::Owner, &Caps::new(), false).is_err(), "a name is used once");
+        assert!(tokens.create("ada", Role::Owner, &SpendingCaps::new(), false).is_err(), "a name is used once");
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let tokens = Tokens::open(folder.path()).unwrap();
         drop(Tokens::open(folder.path()).unwrap());
-        tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
+        tokens.create("ada", Role::Owner, &SpendingCaps::new(), false).unwrap();
         std::fs::rename(at(FILE), at("aside")).unwrap();
         assert!(matches!(tokens.any(), Err(Error::Machine(_))), "it is gone");
         assert!(Tokens::open(folder.path()).unwrap_err().to_string().contains("there were tokens"));
@@ -352,7 +352,7 @@ mod tests {
     fn no_token_lies_in_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
-        let text = tokens.create("ada", Role::Owner, &Caps::new(), false).unwrap();
+        let text = tokens.create("ada", Role::Owner, &SpendingCaps::new(), false).unwrap();
         let (_, secret) = text.rsplit_once('_').unwrap();
         let holds = |needle: &[u8]| {
             let files =
@@ -367,11 +367,11 @@ mod tests {
     fn names_roles_and_caps_must_fit() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(folder.path()).unwrap();
-        let caps = Caps::from([("staff".to_owned(), Guarantee::Pure("1".parse().unwrap()))]);
-        assert!(tokens.create("ada", Role::Analyst, &Caps::new(), false).is_err());
+        let caps = SpendingCaps::from([("staff".to_owned(), Guarantee::Pure("1".parse().unwrap()))]);
+        assert!(tokens.create("ada", Role::Analyst, &SpendingCaps::new(), false).is_err());
         assert!(tokens.create("ada", Role::Viewer, &caps, false).is_err());
-        assert!(tokens.create("ada lovelace", Role::Viewer, &Caps::new(), false).is_err());
-        let large = Caps::from([("staff".to_owned(), Guarantee::Pure("1000".parse().unwrap()))]);
+        assert!(tokens.create("ada lovelace", Role::Viewer, &SpendingCaps::new(), false).is_err());
+        let large = SpendingCaps::from([("staff".to_owned(), Guarantee::Pure("1000".parse().unwrap()))]);
         let error = tokens.create("ada", Role::Analyst, &large, false).unwrap_err().to_string();
         assert!(error.contains("confirmed with"), "{error}");
         tokens.create("alan", Role::Analyst, &large, true).unwrap();

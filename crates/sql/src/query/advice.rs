@@ -11,7 +11,7 @@ use super::forecast::{Predicted, expected_rows, withheld_below};
 use super::plan::Plan;
 use crate::advice::{Advice, Cause, DryRun, Effect, Setting};
 use crate::algebra::Statistic;
-use crate::caps;
+use crate::bounded::Bounded;
 use crate::error::Result;
 use crate::options::{Options, Range};
 use crate::release::design::Output;
@@ -80,7 +80,7 @@ impl Variant {
 
     /// Its plan; `None` if it cannot be answered.
     pub fn plan(&self, query: &Query) -> Option<Plan> {
-        let bounded = caps::bounded(&self.resolved, &query.unit, &self.options).ok()?;
+        let bounded = Bounded::new(&self.resolved, &query.unit, &self.options).ok()?;
         Plan::new(&self.resolved, bounded, self.keys, &query.weights, &self.options).ok()
     }
 }

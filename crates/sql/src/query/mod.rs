@@ -31,7 +31,7 @@ use reticent_table::Table;
 
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
-use crate::caps;
+use crate::bounded::Bounded;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
@@ -124,7 +124,7 @@ impl Query {
                 Unit::Row
             }
         };
-        let bounded = caps::bounded(&resolved, &unit, &options)?;
+        let bounded = Bounded::new(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
@@ -313,10 +313,7 @@ impl Query {
         let (design, mut released, limits) = match &self.weighing {
             Some(weighed) => self.draw_weighed(weighed, &found, key, permit)?,
             None => {
-                let design = match &self.search {
-                    Some(_) => self.design_with(&self.contribution, self.budget(), &found)?,
-                    None => self.design.clone(),
-                };
+                let design = self.first_design(&found)?;
                 let groups = self.groups(&design, key)?;
                 let released = draw::draw(&design, groups, None, &self.together(), permit)?;
                 (design, released, Vec::new())
@@ -348,6 +345,15 @@ impl Query {
     /// The budget of the answer, after that of a search for bounds.
     fn budget(&self) -> &Guarantee {
         self.search.as_ref().map_or(&self.options.guarantee, |search| &search.rest)
+    }
+
+    /// The design for the contribution that was planned with; it changes only if bounds were to be found.
+    fn first_design(&self, found: &Found) -> Result<Design> {
+        if self.search.is_none() {
+            return Ok(self.design.clone());
+        }
+        let budget = self.weighing.as_ref().map_or(self.budget(), |weighed| &weighed.weights.rest);
+        self.design_with(&self.contribution, budget, found)
     }
 
     /// The design with the bounds that were found.

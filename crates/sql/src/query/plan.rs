@@ -5,7 +5,7 @@ use reticent::privacy::Guarantee;
 use super::NOTHING_FOUND;
 use super::share::design;
 use super::weighed::Weighed;
-use crate::caps::Bounded;
+use crate::bounded::Bounded;
 use crate::error::Result;
 use crate::options::Options;
 use crate::release::Design;
@@ -61,9 +61,8 @@ impl Plan {
             Bounded::Weighed => {
                 let groups = if grouped { keys } else { Some(1) };
                 let statistics = &resolved.measured.statistics;
-                let weighed = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
+                let (weighed, design) = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
                 let touched = weighed.least()?;
-                let design = planned(&touched, &weighed.weights.rest)?;
                 (Some(weighed), touched, design)
             }
         };

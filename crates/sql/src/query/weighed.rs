@@ -26,8 +26,8 @@ pub(super) struct Weighed {
 }
 
 impl Weighed {
-    /// For these aggregates, in this many groups (`None` if keys come from the data). `design` is that of a contribution
-    /// and a budget.
+    /// For these aggregates, in this many groups (`None` if keys come from the data), with the design for the least weight.
+    /// `design` is that of a contribution and a budget.
     pub fn new(
         statistics: &[Statistic],
         groups: Option<u64>,
@@ -35,7 +35,7 @@ impl Weighed {
         adjacency: Adjacency,
         budget: &Guarantee,
         design: &dyn Fn(&UnitContribution, &Guarantee) -> Result<Design>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Design)> {
         let weights = Weights::new(statistics, groups, adjacency, budget)?;
         let mut weighed = Self { weights, grouped, adjacency, most: 1 };
         let first = design(&weighed.least()?, &weighed.weights.rest)?;
@@ -45,14 +45,17 @@ impl Weighed {
             design(&weighed.contribution(all(cap).caps)?, &weighed.weights.rest)?;
             totals.batch(all(cap)).map(drop)
         };
-        // Noise is out of range above some cap.
-        let (mut low, mut high) = (0, LARGEST.ilog2() + 1);
+        // Noise is out of range above some cap, if at all.
+        let (mut low, mut high) = (0, LARGEST.ilog2());
+        if has_noise(LARGEST).is_ok() {
+            low = high;
+        }
         while low + 1 < high {
             let middle = (low + high) / 2;
             if has_noise(1 << middle).is_ok() { low = middle } else { high = middle }
         }
         weighed.most = 1 << low;
-        Ok(weighed)
+        Ok((weighed, first))
     }
 
     /// The contribution of units with the least weight.
@@ -105,7 +108,7 @@ impl Query {
         key: ChoiceKey,
         permit: &mut Permit,
     ) -> Result<(Design, Released, Vec<ChosenLimit>)> {
-        let first = self.design_with(&weighed.least()?, &weighed.weights.rest, found)?;
+        let first = self.first_design(found)?;
         let per_cap = weighed.per_cap(&first)?;
         let weighing = self.weigh(&first, key)?;
         let activity = weighing.activity().map_err(|_| Error::Reading)?;

@@ -37,7 +37,7 @@ fn a_column_called_like_the_unit_inside_is_not_the_unit() {
 
 /// A column that is renamed to the unit's name, in a sub-query, an alias or WITH, does not become the unit.
 #[test]
-fn whoever_is_called_user_id_is_not_the_unit_therefore() {
+fn a_column_named_user_id_is_not_the_unit_for_that_reason() {
     let source = "(SELECT name AS user_id, a AS n FROM t)";
     for sql in [
         format!("SELECT COUNT(DISTINCT user_id) FROM {source} AS s"),

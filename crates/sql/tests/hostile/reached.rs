@@ -28,7 +28,7 @@ fn a_public_side_does_not_fail_when_it_is_reached() {
     }
 }
 
-/// More than one value of a scalar sub-query is an error in the query, whoever is in the table.
+/// More than one value of a scalar sub-query is an error in the query, whatever rows are in the table.
 #[test]
 fn a_sub_query_of_many_values_is_refused_beforehand() {
     let text =

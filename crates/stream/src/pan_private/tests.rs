@@ -156,7 +156,7 @@ fn a_file_of_another_stream_or_with_a_step_missing_is_refused() {
     assert!(matches!(LogFile::open(folder.path(), &definition), Err(Error::Damaged(_))));
 }
 
-/// A disk with the system's memory before it: what is not synced is lost with the power. So many syncs fail at first,
+/// A disk with the system's memory before it: what is not synced is lost with the power. The first syncs fail,
 /// and, as Linux does it, what they should have written is then taken for written.
 #[derive(Clone, Default)]
 struct Forgetful(Arc<Mutex<Pages>>);

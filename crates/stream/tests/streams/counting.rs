@@ -174,7 +174,7 @@ fn events_of_another_stream_are_refused() {
 }
 
 #[test]
-fn whoever_waits_is_told() {
+fn waiting_callers_are_told() {
     let bench = Bench::new();
     let streams = bench.open();
     let stream = streams.create(definition(&format!("name='s'\nstep='1s'{EXACT}")), "ada").unwrap();

@@ -295,7 +295,7 @@ fn a_release_that_is_drawn_twice_is_found_out() {
     assert_eq!(seized.published().last(), Some(&shown.1), "a disk that is synced has it");
 }
 
-/// The mutant: the cells are saved after every step, so that a restart can go on with the old sums. Whoever takes two
+/// The mutant: the cells are saved after every step, so that a restart can go on with the old sums. An attacker who takes two
 /// copies has what came in between.
 #[test]
 fn sums_that_are_saved_are_found_out() {

@@ -144,7 +144,7 @@ struct Moment {
 fn whenever_the_power_fails_nothing_acknowledged_is_lost_or_counted_twice() {
     let (bench, disk) = (Bench::new(), Disk::new());
     let streams = open(&bench, disk).unwrap();
-    // So slow that whoever does not wait for the disk is told before it has anything.
+    // So slow that a caller that does not wait for the disk is told before anything is written.
     disk.slow_syncs(SLOW);
     let mut shown = Shown::default();
     let moment = |streams: &Streams, acknowledged, steps| Moment {
@@ -262,7 +262,7 @@ fn a_full_disk_is_told_of_until_there_is_room() {
     assert!(streams.list().iter().all(|stream| stream.wait_for_step(1, PATIENCE)));
 }
 
-/// Creates, sends and closes on a disk that fails somewhere, whoever is told of a failure asks again; then all is well
+/// Creates, sends and closes on a disk that fails somewhere; a caller that is told of a failure asks again; then all is well
 /// again.
 fn run(bench: &Bench, disk: Disk, fault: Option<Fault>) {
     if let Some(fault) = fault {

@@ -7,7 +7,7 @@ use crate::child::{EVENTS, Process};
 
 const ROUNDS: u64 = 12;
 
-/// The rounds differ in when the process is killed: after so many lines.
+/// The rounds differ in when the process is killed: after this many lines.
 fn lines(round: u64) -> u64 {
     round * 7 % 11
 }

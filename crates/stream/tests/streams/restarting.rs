@@ -209,7 +209,7 @@ fn a_stream_that_catches_up_holds_up_nobody_else() {
     let prompt = streams.create(definition(&format!("name='prompt'\nstep='1 events'{EXACT}")), "ada").unwrap();
     bench.clock.advance(Duration::from_secs(MISSED));
     std::thread::scope(|scope| {
-        // Whoever sends to it waits, and is sent away when all is to end.
+        // Senders to it wait, and are turned away when everything stops.
         let waiting = scope.spawn(|| late.ingest(late.events_from_ndjson(b"1\n")));
         send(&prompt, "1\n");
         assert_eq!(one(&prompt.now().unwrap()), 1);

@@ -9,7 +9,7 @@ use super::records::fill;
 /// How much is read at a time: lines are usually short.
 const CHUNK: usize = 4 << 10;
 
-/// The first line ends at or after each of the ascending `targets`; the end of the input where there is none.
+/// The first line ends at or after each of the ascending `targets`; the end of the input if no line ends there.
 pub fn cuts(input: &mut (impl Read + Seek), targets: &[u64]) -> Result<Vec<u64>> {
     let mut found: Vec<u64> = Vec::with_capacity(targets.len());
     let mut chunk = vec![0; CHUNK];

@@ -71,7 +71,7 @@ fn cell(column: &ArrayRef, row: usize) -> String {
         DataType::Timestamp(TimeUnit::Microsecond, None) => {
             column.as_primitive::<TimestampMicrosecondType>().value(row).to_string()
         }
-        other => panic!("{other} is none of the types that a query sees"),
+        other => panic!("{other} is not a type that a query sees"),
     }
 }
 

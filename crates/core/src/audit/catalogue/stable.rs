@@ -192,11 +192,11 @@ fn subsample_mean(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn resampled(audit: &Audit<'_>) -> Result<Report> {
-    const ROWS: usize = 2000;
-    let samples = Samples::new(ROWS as u64, 800, 1)?;
+    const ROWS: usize = 1000;
+    let samples = Samples::new(ROWS as u64, 400, 1)?;
     let mechanism = ResampledMode::new(samples, &audit.request.epsilon, &audit.request.delta)?;
-    // A vote of 60 to 40: near the threshold, where one row shows most.
-    let first: Vec<u8> = (0..ROWS).map(|row| u8::from(row % 5 < 3)).collect();
+    // A vote of 70 to 30: near the threshold, where one row shows most.
+    let first: Vec<u8> = (0..ROWS).map(|row| u8::from(row % 10 < 7)).collect();
     let mut second = first.clone();
     second[0] = 0;
     audit.empirically(audit.approx(), |input, permit| {

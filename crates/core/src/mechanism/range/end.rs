@@ -48,7 +48,7 @@ impl EndChoice {
         let nat = &Rational::from(changed) * &Rational::from(SPREAD) / epsilon.value().clone();
         let whole = |scores: Rational| {
             i64::try_from(&scores.ceil())
-                .map_err(|_| Error::parameter("epsilon", epsilon.value(), "larger, for so many rows of a unit"))
+                .map_err(|_| Error::parameter("epsilon", epsilon.value(), "larger, because a unit has many rows"))
         };
         let none = whole(false_alarm * &nat)?;
         let cap = whole((Rational::from(none) + miss * &nat) / Rational::from(SUPPORT))?;

@@ -181,7 +181,7 @@ impl ResampledMode {
         self.vote.count_error()
     }
 
-    /// L: one row is in at most so many samples.
+    /// L: the most samples that one row is in.
     pub fn overlap(&self) -> u64 {
         self.overlap
     }
@@ -215,7 +215,7 @@ impl ResampledMode {
         let mut round = self.begin(permit)?;
         let answers: Vec<Option<A>> = (0..self.samples.number)
             .map(|_| {
-                let sample: Vec<T> = round.sample().into_iter().map(|row| rows[row as usize].clone()).collect();
+                let sample: Vec<T> = round.draws().map(|row| rows[row as usize].clone()).collect();
                 answer(&query, &sample)
             })
             .collect();
@@ -242,8 +242,12 @@ impl fmt::Debug for SampleRound<'_> {
 impl SampleRound<'_> {
     /// The rows of the next sample, by their positions from 0 to n − 1.
     pub fn sample(&mut self) -> Vec<u64> {
+        self.draws().collect()
+    }
+
+    fn draws(&mut self) -> impl Iterator<Item = u64> {
         let Samples { size, rows, .. } = self.mechanism.samples;
-        (0..size).map(|_| always(below(rows, &mut self.draw))).collect()
+        (0..size).map(move |_| always(below(rows, &mut self.draw)))
     }
 
     /// Releases the most frequent answer, or refuses.

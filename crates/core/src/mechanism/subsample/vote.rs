@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(decide([(Some(1), 5), (None, 5), (Some(2), 0)], Some(2)), (5, None));
     }
 
-    /// The count shares ε with the test where there is a default, and is free where there is none.
+    /// The count shares ε with the test where there is a default, and is free otherwise.
     #[test]
     fn a_default_costs_a_tenth() {
         let (free, shared) = (vote(200, 1, false, "1", "1e-8"), vote(200, 1, true, "1", "1e-8"));

@@ -19,10 +19,10 @@ use rand_core::Rng;
 
 use super::powers;
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::exact::enclosure::{Enclosure, exp_neg, multiply_high};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
-use crate::noise::digits::{Digits, Sides, multiply_high};
+use crate::noise::digits::{Digits, Sides};
 use crate::noise::table::{Alias, BLOCK, words};
 use crate::noise::uniform::below_wide;
 

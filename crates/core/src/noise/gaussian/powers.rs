@@ -1,8 +1,7 @@
 //! Many values of a Gaussian curve at once.
 
 use crate::exact::Rational;
-use crate::exact::enclosure::exp_neg;
-use crate::noise::digits::multiply_high;
+use crate::exact::enclosure::{exp_neg, multiply_high};
 
 /// e^−cv² for v < count ≤ 2^10 with 128 fractional bits, rounded down: the first as 1 − 2^−128, then e^−c(v+1)² =
 /// e^−cv²·q_v with q_v = e^−c(2v+1) and q_(v+1) = q_v·e^−2c.

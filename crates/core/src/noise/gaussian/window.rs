@@ -7,10 +7,9 @@ use rand_core::Rng;
 
 use super::powers;
 use crate::exact::Rational;
-use crate::exact::enclosure::{Enclosure, exp_neg};
+use crate::exact::enclosure::{Enclosure, exp_neg, multiply_high};
 use crate::noise::bernoulli::{Prefix, is_below};
 use crate::noise::bits::{BitSource, always};
-use crate::noise::digits::multiply_high;
 use crate::noise::table::{Law, Table};
 
 /// One table over −n..=n, and a tail by rejection.
