@@ -15,7 +15,8 @@ use clap::Subcommand;
 #[command(after_help = "Examples:
   reticent plan count --horizon 1048576 --epsilon 1
   reticent plan trust --rows 100000 --parties 10 --epsilon 1
-  reticent plan query \"SELECT COUNT(*) AS people, AVG(age) AS age FROM staff\" --table staff=examples/staff.csv --bounds age=18..70")]
+  reticent plan query \"SELECT COUNT(*) AS people, AVG(age) AS age FROM staff\" \\
+    --table staff=examples/staff.csv --bounds age=18..70")]
 pub struct Arguments {
     #[command(subcommand)]
     subject: Subject,

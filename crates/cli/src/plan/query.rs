@@ -23,10 +23,10 @@ const DEFAULT: &str = "1";
 /// The arguments of `reticent plan query`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  reticent plan query \"SELECT department, COUNT(*) AS people, AVG(salary) AS mean FROM staff GROUP BY department\" \\
-    --table staff=examples/staff.csv --delta 1e-8 --bounds salary=0..200000
-  reticent plan query \"SELECT COUNT(*) AS people, AVG(age) AS age FROM staff\" --table staff=examples/staff.csv \\
-    --bounds age=18..70 --expect-rows 5000 --plot errors.svg
+  reticent plan query \"SELECT department, COUNT(*) AS people FROM staff GROUP BY department\" \\
+    --table staff=examples/staff.csv --delta 1e-8
+  reticent plan query \"SELECT COUNT(*) AS people, AVG(age) AS age FROM staff\" \\
+    --table staff=examples/staff.csv --bounds age=18..70 --expect-rows 5000 --plot errors.svg
 
 Errors are half-widths at 95 % in a group of --expect-rows rows, for budgets from 0.01 to 10; they cover noise only. `reticent query … \
 --dry-run` says what an error comes from and what would make it smaller. No row is read and nothing is spent.")]

@@ -153,7 +153,7 @@ impl TopGroups {
         let words = &design.additive[self.part].words;
         let off = self.mechanism.error_bar(self.groups).half_width().ceil();
         Share {
-            what: format!("the {} groups with the most {words}", self.k),
+            what: self.selected(design),
             cost: self.mechanism.guarantee().to_string(),
             noise: format!("report noisy max; at 95 % no group left out has {off} {words} more than one that is shown"),
             half_width: None,
@@ -162,12 +162,21 @@ impl TopGroups {
 
     /// What is done, in words.
     pub fn words(&self, design: &Design) -> String {
+        let selected = self.selected(design);
+        match self.k {
+            1 => format!("{selected} is selected privately, and only its numbers get noise"),
+            _ => format!(
+                "{selected} are selected privately, and only their numbers get noise; their order is that of noisy numbers"
+            ),
+        }
+    }
+
+    fn selected(&self, design: &Design) -> String {
         let words = &design.additive[self.part].words;
-        format!(
-            "the {} with the most {words} are selected privately, and only their numbers get noise; they are listed in the order of \
-             noisy numbers",
-            self.k
-        )
+        match self.k {
+            1 => format!("the group with the most {words}"),
+            k => format!("the {k} groups with the most {words}"),
+        }
     }
 }
 
