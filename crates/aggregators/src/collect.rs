@@ -19,14 +19,13 @@
 //! otherwise with the same reports, the same shares and no further charge. No other batch begins before that, so each
 //! keeps only its last record.
 
-use reticent::hexadecimal;
-use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, ReleaseOutcome, Releases, RunResult};
+pub(crate) mod opening;
+
 use reticent::{Permit, Release};
 use reticent_ledger::DurableLedger;
 use reticent_party::hex::{Digest, Hex};
 use reticent_party::keys::PrivateKey;
 use reticent_party::transport::Transport;
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::batch;
@@ -36,7 +35,6 @@ use crate::record::Record;
 use crate::report;
 use crate::rounds::{Rounds, exactly, fault};
 use crate::scheme::{KEY_BYTES, NONCE_BYTES, Nonce};
-use crate::statistic::{ADJACENCY, UNIT};
 use crate::store::{Store, most_waiting};
 use crate::sums::Sums;
 use crate::task::Task;
@@ -79,23 +77,6 @@ pub enum Collected {
         /// The number of invalid reports, which were deleted.
         dropped: u64,
     },
-}
-
-/// What the ledger stores for a batch.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    share: String,
-    accounting: Accounting,
-}
-
-impl Kept {
-    fn read(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|_| Self::damaged())
-    }
-
-    fn damaged() -> Error {
-        Error::parameter("the ledger's release", "not a share", "what was kept there")
-    }
 }
 
 impl<'all> Aggregator<'all> {
@@ -250,20 +231,6 @@ impl<'all> Aggregator<'all> {
         Ok(Collected::Released { release, record: Box::new(record) })
     }
 
-    /// The ledger entry of an opened batch, which this aggregator charged before it took part in opening it.
-    fn accounting(&self, record: &Record) -> Result<Accounting> {
-        let Budget::Ledger(ledger, _) = &self.budget else { return Ok(Accounting::Unaccounted) };
-        let charge = self.charge_for(record.batch(), record.reports());
-        let known = ledger.request(&charge.dataset, &charge.request)?.filter(|(known, _)| *known == charge);
-        match known {
-            Some((_, receipt)) => Ok(Accounting::Charged(receipt)),
-            None => {
-                let Charge { dataset, request, .. } = charge;
-                Err(reticent_ledger::Error::NotCharged { dataset, request }.into())
-            }
-        }
-    }
-
     /// The reports that all aggregators have, as many as fit in a batch; and those that another one is missing.
     fn offer(&mut self, rounds: &mut Rounds<impl Transport>) -> Result<(Vec<Nonce>, Option<Vec<Nonce>>)> {
         let own = self.store.candidates()?;
@@ -364,60 +331,6 @@ impl<'all> Aggregator<'all> {
         }
     }
 
-    /// This aggregator's noisy share of the sums. Charge, batch and share are durable when it returns; for the same
-    /// batch it costs nothing again and returns the same share.
-    fn open(&mut self, batch: Digest, verified: &Verified) -> Result<(Zeroizing<Vec<u8>>, Accounting)> {
-        let charge = self.charge_for(batch, verified.accepted.len() as u64);
-        match &mut self.budget {
-            Budget::Ledger(ledger, _) => {
-                let (store, task) = (&mut *self.store, self.task);
-                let begin = |store: &mut Store| store.begin(batch, &verified.accepted);
-                let opened = |mut permit: Permit| -> Result<RunResult> {
-                    begin(store)?;
-                    let Noisy { share, accounting, .. } = noisy(task, &verified.sums, &mut permit)?;
-                    let kept = Kept { share: hexadecimal::write(&share), accounting };
-                    Ok(RunResult::Released(serde_json::to_string(&kept).expect("it is plain data")))
-                };
-                // Adding up shares cannot fail because of their content: an interrupted batch is opened now.
-                let kept = match ledger.release(&charge, OnInterruption::Recompute, opened)? {
-                    ReleaseOutcome::Fresh(kept) => kept,
-                    ReleaseOutcome::Replayed(kept) => {
-                        begin(self.store)?;
-                        kept
-                    }
-                    ReleaseOutcome::Unfinished => unreachable!("it is computed again"),
-                };
-                let kept = Kept::read(&kept)?;
-                let share = hexadecimal::read(&kept.share).ok_or_else(Kept::damaged)?;
-                Ok((Zeroizing::new(share), kept.accounting))
-            }
-            Budget::Unaccounted(permit) => {
-                self.store.begin(batch, &verified.accepted)?;
-                let noisy = noisy(self.task, &verified.sums, permit)?;
-                Ok((noisy.share, noisy.accounting))
-            }
-            #[cfg(feature = "test-util")]
-            Budget::Silent => {
-                self.store.begin(batch, &verified.accepted)?;
-                Ok((verified.sums.encode(), Accounting::Unaccounted))
-            }
-        }
-    }
-
-    /// The charge for a batch, always under the same request.
-    fn charge_for(&self, batch: Digest, reports: u64) -> Charge {
-        Charge {
-            dataset: if let Budget::Ledger(_, dataset) = &self.budget { (*dataset).to_owned() } else { String::new() },
-            request: format!("aggregators {} {batch}", self.task.hash()),
-            caller: self.task.aggregators()[self.place].name.clone(),
-            description: description(self.task, reports),
-            unit: UNIT.to_owned(),
-            adjacency: ADJACENCY,
-            guarantee: self.task.guarantee().clone(),
-            releases: Releases::Once,
-        }
-    }
-
     fn sign(&mut self, rounds: &mut Rounds<impl Transport>, record: &mut Record) -> Result<()> {
         let own = self.key.sign(&record.statement()).0.to_vec();
         let limit = own.len();
@@ -450,38 +363,4 @@ struct Verified {
     dropped: Vec<Nonce>,
     /// This aggregator's share of the sums of accepted answers.
     sums: Sums,
-}
-
-/// An aggregator's share of the sums, with its share of the noise.
-///
-/// # Privacy
-/// Without this share nothing is known of the sums; with it and all others' shares, the sums with everyone's noise are
-/// known. If at most t aggregators collude, the noise of the others is at least that of one curator:
-/// [`Plan`](reticent::multiparty::Plan). Each aggregator is responsible for adding its own noise: one honest aggregator
-/// is enough for t = m − 1.
-pub(crate) fn noisy(task: &Task, sums: &Sums, permit: &mut Permit) -> Result<Noisy> {
-    let (noise, accounting) = task.plan().noise_alone(permit)?;
-    let mut sums = sums.clone();
-    sums.add_numbers(&noise);
-    Ok(Noisy { share: sums.encode(), noise, accounting })
-}
-
-/// The result of [`noisy`].
-pub(crate) struct Noisy {
-    /// The share to open.
-    pub share: Zeroizing<Vec<u8>>,
-    /// The noise in it, known to this aggregator alone.
-    #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for audits"))]
-    pub noise: Zeroizing<Vec<i64>>,
-    pub accounting: Accounting,
-}
-
-fn description(task: &Task, reports: u64) -> String {
-    format!(
-        "{:?}: {} of {reports} reports, added up by {} aggregators of whom at most {} collude",
-        task.title(),
-        task.statistic().names().join(", "),
-        task.aggregators().len(),
-        task.colluders()
-    )
 }

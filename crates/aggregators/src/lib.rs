@@ -46,7 +46,7 @@
 //! | `statistic` | [`Statistic`]: what clients are asked, and what is released |
 //! | `report` | [`Report`]: one client's answer, in shares |
 //! | `store` | [`Store`]: an aggregator's shares, and which reports were ever opened |
-//! | `collect` | [`Aggregator`]: one collection, round by round |
+//! | `collect` | [`Aggregator`]: one collection, round by round; in `opening`, the charge and what follows it |
 //! | `rounds` | [`Rounds`]: messages between aggregators, over a network or in one process |
 //! | [`mod@simulate`] | all aggregators and clients in one process |
 //! | `record` | [`Record`]: the opened result, signed by all; anyone who has it can be the collector |

@@ -3,7 +3,7 @@
 use reticent::Permit;
 use reticent_party::hex::Hex;
 
-use crate::collect::{Noisy, noisy};
+use crate::collect::opening::{Noisy, noisy};
 use crate::error::Result;
 use crate::record::Record;
 use crate::task::Task;

@@ -110,7 +110,6 @@ impl Keys {
         let mut most = first.len();
         for ((values, column), pairs) in rest.iter_mut().zip(&columns[1..]).zip(&mut self.pairs) {
             values.number(column, self.new, &mut self.right);
-            let pair = |left: u32, right: u32| u64::from(left) << 32 | u64::from(right);
             for (left, &right) in groups.iter_mut().zip(&self.right) {
                 *left = match self.new {
                     New::Numbered => pairs.number(pair(*left, right)),
@@ -123,11 +122,30 @@ impl Keys {
         if most >= DROPPED as usize { Err(Error::Memory) } else { Ok(()) }
     }
 
-    /// Adds the keys of another table and returns their numbers here.
+    /// Adds the keys of another table and returns their numbers here. Both have public keys, or neither.
+    ///
+    /// Each value is compared once, in however many keys it occurs: written out, the keys could take far more memory than
+    /// both tables.
     pub fn absorb(&mut self, other: &Self) -> Result<Vec<u32>> {
-        let mut numbers = Vec::new();
-        self.group_rows(&other.columns(0..other.len() as u32), other.len(), &mut numbers)?;
-        Ok(numbers)
+        if self.are_public() {
+            // The same ones.
+            return Ok((0..self.len() as u32).collect());
+        }
+        let Some((first, rest)) = self.columns.split_first_mut() else { return Ok(vec![0]) };
+        let mut groups = first.absorb(&other.columns[0]);
+        let mut most = first.len();
+        for (((values, other), pairs), others) in
+            rest.iter_mut().zip(&other.columns[1..]).zip(&mut self.pairs).zip(&other.pairs)
+        {
+            let right = values.absorb(other);
+            let here = |number: u32| {
+                let (left, other) = halves(others.value(number));
+                pair(groups[left as usize], right[other as usize])
+            };
+            groups = (0..others.len() as u32).map(|number| pairs.number(here(number))).collect();
+            most = most.max(values.len()).max(pairs.len());
+        }
+        if most >= DROPPED as usize { Err(Error::Memory) } else { Ok(groups) }
     }
 
     /// The keys with these numbers.
@@ -178,9 +196,9 @@ impl Keys {
         let mut left: Vec<u32> = (0..self.len() as u32).collect();
         let mut parts = Vec::new();
         for pairs in self.pairs.iter().rev() {
-            let pair = |&number: &u32| pairs.value(number);
-            parts.push(left.iter().map(|number| pair(number) as u32).collect());
-            left = left.iter().map(|number| (pair(number) >> 32) as u32).collect();
+            let halves = |&number: &u32| halves(pairs.value(number));
+            parts.push(left.iter().map(|number| halves(number).1).collect());
+            left = left.iter().map(|number| halves(number).0).collect();
         }
         if !self.columns.is_empty() {
             parts.push(left);
@@ -188,6 +206,15 @@ impl Keys {
         parts.reverse();
         parts
     }
+}
+
+/// Two numbers as one word.
+fn pair(left: u32, right: u32) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+fn halves(pair: u64) -> (u32, u32) {
+    ((pair >> 32) as u32, pair as u32)
 }
 
 #[cfg(test)]
@@ -221,6 +248,21 @@ mod tests {
         other.group_rows(&later, 2, &mut groups).unwrap();
         assert_eq!(other.absorb(&keys).unwrap(), [2, 3, 0, 1]);
         assert_eq!(other.columns([2, 3, 0, 1].into_iter()), keys.columns(0..4));
+        assert_eq!((other.absorb(&keys).unwrap(), other.len()), (vec![2, 3, 0, 1], 4), "nothing new");
+    }
+
+    /// A long text in many keys is stored once, and stays so when tables are merged.
+    #[test]
+    fn keys_are_merged_without_being_written_out() {
+        let (groups, long) = (1000, "x".repeat(60_000));
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec![long.as_str(); groups]));
+        let numbers: ArrayRef = Arc::new(Date32Array::from_iter_values(0..groups as i32));
+        let mut full = Keys::new(&[Kind::Text, Kind::Date], None).unwrap();
+        full.group_rows(&[texts, numbers], groups, &mut Vec::new()).unwrap();
+        let mut empty = Keys::new(&[Kind::Text, Kind::Date], None).unwrap();
+        assert_eq!(empty.absorb(&full).unwrap(), (0..groups as u32).collect::<Vec<_>>());
+        assert!(empty.bytes() < 3 * 60_000, "{}", empty.bytes());
+        assert_eq!(empty.columns(990..1000), full.columns(990..1000));
     }
 
     #[test]

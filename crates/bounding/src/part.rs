@@ -103,8 +103,13 @@ impl Part {
 
     /// Reserves memory for groups and items.
     pub(crate) fn account(&mut self) -> Result<()> {
+        self.make_room(0)
+    }
+
+    /// Reserves memory for groups and items, and for as many bytes of texts that may be new.
+    pub(crate) fn make_room(&mut self, texts: usize) -> Result<()> {
         let items: usize = self.items.iter().flatten().map(Values::bytes).sum();
-        self.held.try_resize(self.keys.bytes() + items + self.totals.bytes())
+        self.held.try_resize(self.keys.bytes() + items + self.totals.bytes() + texts)
     }
 
     /// Adds the keys and items of another part to the tables and returns their numbers here.
@@ -116,11 +121,7 @@ impl Part {
         let groups = self.keys.absorb(&other.keys)?;
         let mut all = Vec::new();
         for (items, other) in self.items.iter_mut().zip(&other.items) {
-            all.push(items.as_mut().zip(other.as_ref()).map(|(items, other)| {
-                let mut numbers = Vec::new();
-                items.number(&other.column(0..other.len() as u32), New::Numbered, &mut numbers);
-                numbers
-            }));
+            all.push(items.as_mut().zip(other.as_ref()).map(|(items, other)| items.absorb(other)));
         }
         if self.items.iter().flatten().any(|items| items.len() > i32::MAX as usize) {
             return Err(Error::Memory);

@@ -9,13 +9,19 @@ use hashbrown::HashTable;
 /// Texts up to this length fit into an Arrow view.
 const INLINE: usize = 12;
 
+/// The most bytes of a block, unless a single text is longer.
+const BLOCK: usize = 1 << 20;
+
 /// Numbers distinct texts in order of first occurrence. Hashes locate, comparisons decide.
 #[derive(Clone, Default)]
 pub(crate) struct Texts {
-    /// All texts in order of their numbers, concatenated.
-    text: String,
-    /// Where each ends.
-    ends: Vec<usize>,
+    /// All texts in order of their numbers, concatenated. A block never grows, so that storing a text takes no more memory
+    /// than that for the text.
+    blocks: Vec<String>,
+    /// The block of each, and where it ends there.
+    ends: Vec<(u32, u32)>,
+    /// The bytes of all blocks.
+    held: usize,
     numbers: HashTable<Entry>,
     /// Seeded per table, so that collisions cannot be crafted.
     state: RandomState,
@@ -82,7 +88,17 @@ impl Texts {
 
     #[cold]
     fn insert(&mut self, wanted: &Wanted<'_>, text: &str) -> u32 {
-        self.text.push_str(text);
+        let is_full = |block: &String| block.capacity() - block.len() < text.len();
+        if self.blocks.last().is_none_or(is_full) {
+            // As large as the two before it, up to a limit.
+            let before = self.blocks.iter().rev().take(2).map(String::len).sum::<usize>();
+            let bytes = before.clamp(64, BLOCK).max(text.len());
+            self.held += bytes;
+            self.blocks.push(String::with_capacity(bytes));
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push_str(text);
+        }
         let number = self.skip();
         let state = &self.state;
         // The head of a long text contains its hash.
@@ -96,19 +112,23 @@ impl Texts {
 
     /// Reserves a number that no text has.
     pub fn skip(&mut self) -> u32 {
-        self.ends.push(self.text.len());
+        let end = self.blocks.last().map_or(0, String::len);
+        self.ends.push((self.blocks.len().saturating_sub(1) as u32, end as u32));
         (self.ends.len() - 1) as u32
     }
 
     #[inline]
     pub fn value(&self, number: u32) -> &str {
         let number = number as usize;
-        let from = if number == 0 { 0 } else { self.ends[number - 1] };
-        &self.text[from..self.ends[number]]
+        let (block, end) = self.ends[number];
+        let before = number.checked_sub(1).map(|before| self.ends[before]).filter(|(other, _)| *other == block);
+        let start = before.map_or(0, |(_, end)| end);
+        // Before the first text there is no block.
+        self.blocks.get(block as usize).map_or("", |block| &block[start as usize..end as usize])
     }
 
     pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<usize>() + self.numbers.allocation_size()
+        self.held + self.ends.capacity() * size_of::<(u32, u32)>() + self.numbers.allocation_size()
     }
 }
 
@@ -117,6 +137,19 @@ mod tests {
     use arrow_array::Array;
 
     use super::*;
+
+    /// A number that no text has is the empty text, wherever it is.
+    #[test]
+    fn skipped_numbers_have_no_text() {
+        let mut table = Texts::default();
+        assert_eq!(table.skip(), 0);
+        let long = ["x".repeat(BLOCK + 1), "y".repeat(BLOCK)];
+        let column = StringViewArray::from_iter_values(&long);
+        assert_eq!([table.number(&column, 0), table.skip(), table.number(&column, 1)], [1, 2, 3]);
+        let texts: Vec<&str> = (0..4).map(|number| table.value(number)).collect();
+        assert_eq!(texts, ["", &long[0], "", &long[1]]);
+        assert!((2 * BLOCK..3 * BLOCK).contains(&table.bytes()), "{}", table.bytes());
+    }
 
     #[test]
     fn equal_texts_have_equal_numbers() {

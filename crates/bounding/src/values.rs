@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 use crate::kind::{Kind, column_of_texts};
 use crate::texts::Texts;
 use crate::words::Words;
+use crate::worker::{CHUNK, MOST_TEXT};
 
 /// Stands for a value without a number.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -133,6 +134,24 @@ impl Values {
                 column_of_texts(numbers.map(|number| (!self.is_null(number)).then(|| texts.value(number))))
             }
         }
+    }
+
+    /// Adds the values of another table and returns their numbers here. Texts are copied a few megabytes at a time.
+    pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
+        let (mut all, mut some, mut from) = (Vec::with_capacity(other.len()), Vec::new(), 0);
+        let values = 0..other.len() as u32;
+        while from < values.end {
+            let mut bytes = 0;
+            let fits = (from..values.end).take(CHUNK).take_while(|&number| {
+                bytes += other.text_bytes(number);
+                bytes <= MOST_TEXT
+            });
+            let end = from + (fits.count() as u32).max(1);
+            self.number(&other.column(from..end), New::Numbered, &mut some);
+            all.append(&mut some);
+            from = end;
+        }
+        all
     }
 
     /// The length of a value's text, in bytes; 0 for other types.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use crate::error::Result;
 use crate::interrupt::Interrupt;
@@ -13,7 +14,11 @@ use crate::part::Part;
 use crate::scatter::Scatter;
 
 /// Rows processed together: their columns fit in the processor's cache.
-const CHUNK: usize = 8192;
+pub(crate) const CHUNK: usize = 8192;
+
+/// The most bytes of texts in rows that are processed together, unless a single row has more. A text counts in every row:
+/// many rows can share one in memory, but units are copied, and keys may be.
+pub(crate) const MOST_TEXT: usize = 8 << 20;
 
 /// Takes batches on one thread. Any batch may go to any worker.
 ///
@@ -63,9 +68,13 @@ impl Worker {
     /// runs out, or the work is interrupted. No value in a row is an error.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.plan.check(batch)?;
-        for from in (0..batch.num_rows()).step_by(CHUNK) {
+        let mut from = 0;
+        while from < batch.num_rows() {
             self.interrupt.check()?;
-            self.add_chunk(&batch.slice(from, CHUNK.min(batch.num_rows() - from)))?;
+            let chunk = batch.slice(from, CHUNK.min(batch.num_rows() - from));
+            let rows = light(chunk.columns(), chunk.num_rows());
+            self.add_chunk(&chunk.slice(0, rows))?;
+            from += rows;
         }
         Ok(())
     }
@@ -73,6 +82,10 @@ impl Worker {
     fn add_chunk(&mut self, rows: &RecordBatch) -> Result<()> {
         let layout = &self.plan.layout;
         let (keys, inputs) = rows.columns()[layout.first_key()..].split_at(layout.keys);
+        // Before they are copied. Keys that are public are not, and neither are most inputs.
+        let new = if self.part.keys.are_public() { &[][..] } else { keys };
+        let texts = new.iter().chain(inputs).map(text_bytes).sum();
+        self.make_room(texts)?;
         self.part.keys.group_rows(keys, rows.num_rows(), &mut self.groups)?;
         self.plan.features.read(inputs, &mut self.part.items, &mut self.features)?;
         if let Some(scatter) = &mut self.scatter {
@@ -87,7 +100,7 @@ impl Worker {
             self.part.totals.prepare(&self.groups, &self.features)?;
             self.part.totals.add(&self.groups, &self.features);
         }
-        self.account()
+        self.make_room(0)
     }
 
     /// Removes the rows whose keys are not public.
@@ -99,14 +112,83 @@ impl Worker {
         self.groups.retain(|&group| group != DROPPED);
     }
 
-    /// Reserves memory for groups and items; spills rows to make room for them.
-    fn account(&mut self) -> Result<()> {
-        match (self.part.account(), &mut self.scatter) {
+    /// Reserves memory for groups and items, and for texts that may be new; spills rows to make room for them.
+    fn make_room(&mut self, texts: usize) -> Result<()> {
+        match (self.part.make_room(texts), &mut self.scatter) {
             (Err(_), Some(scatter)) => {
                 scatter.buckets.spill()?;
-                self.part.account()
+                self.part.make_room(texts)
             }
             (outcome, _) => outcome,
         }
+    }
+}
+
+/// How many of these rows are processed together: at least one.
+fn light(columns: &[ArrayRef], rows: usize) -> usize {
+    if columns.iter().map(text_bytes).sum::<usize>() <= MOST_TEXT {
+        return rows;
+    }
+    let mut bytes = 0;
+    let fits = (0..rows).take_while(|&row| {
+        bytes += columns.iter().map(|column| text_bytes(&column.slice(row, 1))).sum::<usize>();
+        bytes <= MOST_TEXT
+    });
+    fits.count().max(1)
+}
+
+/// The bytes of a column's texts, wherever they occur.
+fn text_bytes(column: &ArrayRef) -> usize {
+    let Some(texts) = column.as_string_view_opt() else { return 0 };
+    match texts.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => texts.lengths().map(|length| length as usize).sum(),
+        Some(nulls) => nulls.valid_indices().map(|row| texts.views()[row] as u32 as usize).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringViewArray;
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::{Bounding, ChoiceKey, Error, Job, Layout};
+
+    fn job(columns: usize) -> Job {
+        let fields: Vec<Field> =
+            (0..columns).map(|place| Field::new(place.to_string(), DataType::Utf8View, true)).collect();
+        let layout = Layout { unit: false, keys: columns, measures: Vec::new() };
+        let choice = ChoiceKey::new([0; 32]);
+        Job { schema: Arc::new(Schema::new(fields)), layout, caps: None, keys: None, choice }
+    }
+
+    fn batch(job: &Job, column: &ArrayRef) -> RecordBatch {
+        RecordBatch::try_new(job.schema.clone(), vec![column.clone(); job.layout.keys]).unwrap()
+    }
+
+    /// Stored first and counted afterwards, these keys would take seven times as much as is allowed.
+    #[test]
+    fn memory_is_reserved_before_keys_are_stored() {
+        const LIMIT: usize = 16 << 20;
+        let job = job(6);
+        let texts: StringViewArray = (0..300).map(|row| Some(format!("{row:060000}"))).collect();
+        let mut worker = Bounding::new(&job, &Memory::new(LIMIT)).unwrap().worker();
+        let outcome = worker.add(&batch(&job, &(Arc::new(texts) as ArrayRef)));
+        assert!(matches!(outcome, Err(Error::Memory)));
+        assert!(worker.part.keys.bytes() <= LIMIT, "{}", worker.part.keys.bytes());
+    }
+
+    /// A long text in many rows takes its own length, not that of all rows.
+    #[test]
+    fn rows_that_share_a_text_need_memory_for_it_once() {
+        let job = job(2);
+        let once = StringViewArray::from(vec!["x".repeat(60_000)]);
+        let views = vec![once.views()[0]; 5000];
+        let often: ArrayRef = Arc::new(StringViewArray::new(views.into(), once.data_buffers().to_vec(), None));
+        let bounding = Bounding::new(&job, &Memory::new(16 << 20)).unwrap();
+        let mut worker = bounding.worker();
+        worker.add(&batch(&job, &often)).unwrap();
+        let groups = bounding.finish(vec![worker]).unwrap();
+        assert_eq!(groups.groups.iter().map(|group| group.rows).collect::<Vec<_>>(), [5000]);
     }
 }

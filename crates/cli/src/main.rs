@@ -4,6 +4,7 @@ mod accounting;
 mod audit;
 mod count;
 mod exit;
+mod interrupt;
 mod ledger;
 mod local;
 mod marks;

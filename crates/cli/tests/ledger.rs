@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, OnInterruption, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::Storage;
@@ -92,7 +92,9 @@ fn charge(ledger: &DurableLedger, dataset: &str, request: &str, unit: &str, guar
         guarantee,
         releases: Releases::Once,
     };
-    let ChargeOutcome::New(permit) = ledger.charge(&charge).expect("it fits") else { panic!("nothing was released") };
+    let ChargeOutcome::New(permit) = ledger.charge(&charge, OnInterruption::Recompute).expect("it fits") else {
+        panic!("nothing was released")
+    };
     let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
     ledger.keep(receipt, "[1, 2, 3]").expect("kept");
 }

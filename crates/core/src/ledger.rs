@@ -159,7 +159,8 @@ pub enum RunResult {
 /// What happens to a request that was charged but has no outcome, because the process ended in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnInterruption {
-    /// It is not computed again: how a run ends may depend on the rows, and each further run would reveal more.
+    /// It is not computed again, and the dataset is suspended: how a run ends may depend on the rows, even that its
+    /// process was killed when memory ran out, and each further run would reveal more.
     Abandon,
     /// It is computed now: it cannot fail because of what is in the rows.
     Recompute,
@@ -182,6 +183,9 @@ pub enum ReleaseOutcome {
 pub const UNFINISHED: &str = "this request was charged and has no outcome: it is still being answered, or it was interrupted and is \
                               not computed again";
 
+/// What is recorded as the failure of a charge whose process ended before an outcome was stored.
+pub const PROCESS_ENDED: &str = "the process ended before an outcome was stored";
+
 /// What a budget keeper provides. Every keeper is a [`Ledger`], whose methods are the only ones to call: they put these
 /// in the right order.
 pub trait Keeper {
@@ -190,10 +194,14 @@ pub trait Keeper {
 
     /// Records the charge durably and returns a permit to draw noise for it; or refuses, and nothing is spent.
     ///
+    /// With [`OnInterruption::Abandon`], the keeper also remembers, as durably as the charge, that this process computes
+    /// it. If the process ends, in whatever way, before [`Keeper::keep`] or [`Keeper::fail`], that is a failure: whoever
+    /// charges the dataset next records it, and is refused.
+    ///
     /// # Errors
-    /// If there is not enough budget left, if the request's id was used for another request, if the same stream was
-    /// started before, or if the charge could not be made durable.
-    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome, Self::Error>;
+    /// If there is not enough budget left, if the dataset is suspended, if the request's id was used for another
+    /// request, if the same stream was started before, or if the charge could not be made durable.
+    fn charge(&self, charge: &Charge, on_interruption: OnInterruption) -> Result<ChargeOutcome, Self::Error>;
 
     /// Keeps what is released for a charge, before anyone sees it.
     ///
@@ -216,6 +224,19 @@ pub trait Keeper {
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
 
+    /// Remembers durably that this process computes something from rows for a stream, which was charged before. From now
+    /// until [`Keeper::end_run`] or [`Keeper::fail`], the end of the process is a failure, as with [`Keeper::charge`].
+    ///
+    /// # Errors
+    /// If there is no such charge of a stream, if that was computed before, or if it could not be made durable.
+    fn begin_run(&self, receipt: &Receipt) -> Result<(), Self::Error>;
+
+    /// Records that what was begun for a stream has been computed.
+    ///
+    /// # Errors
+    /// If it was not begun, or has failed; or if it could not be made durable.
+    fn end_run(&self, receipt: &Receipt) -> Result<(), Self::Error>;
+
     /// The permit of a stream that was charged before.
     ///
     /// # Errors
@@ -232,7 +253,8 @@ pub trait Ledger: Keeper {
     /// # Privacy
     /// `compute` runs after the charge is durable, at most once for it (unless the request is one to
     /// [recompute](OnInterruption::Recompute)), and draws from the charge's own permit. A failure is kept like a
-    /// release. If `compute` returns an error, nothing is kept, so such an error must not depend on the rows.
+    /// release, and so is an error of `compute`, unless the request is one to recompute: such an error must not depend on
+    /// the rows.
     ///
     /// # Errors
     /// As for [`Keeper::charge`] and [`Keeper::keep`], and those of `compute`.
@@ -242,13 +264,19 @@ pub trait Ledger: Keeper {
         on_interruption: OnInterruption,
         compute: impl FnOnce(Permit) -> Result<RunResult, E>,
     ) -> Result<ReleaseOutcome, E> {
-        let permit = match (self.charge(charge)?, on_interruption) {
+        let permit = match (self.charge(charge, on_interruption)?, on_interruption) {
             (ChargeOutcome::AlreadyAnswered(text), _) => return Ok(ReleaseOutcome::Replayed(text)),
             (ChargeOutcome::Unfinished(_), OnInterruption::Abandon) => return Ok(ReleaseOutcome::Unfinished),
             (ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit), _) => *permit,
         };
         let accounting = permit.accounting().clone();
-        let shown = match (compute(permit)?, &accounting) {
+        let computed = compute(permit);
+        if let (Err(_), OnInterruption::Abandon, Accounting::Charged(receipt)) =
+            (&computed, on_interruption, &accounting)
+        {
+            self.fail(receipt, PROCESS_ENDED)?;
+        }
+        let shown = match (computed?, &accounting) {
             (RunResult::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
             (RunResult::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
             (RunResult::Released(text) | RunResult::Failed(text), Accounting::Unaccounted) => text,
@@ -265,7 +293,8 @@ pub trait Ledger: Keeper {
         if charge.releases != Releases::Stream {
             return Err(Error::invalid("releases", "a charge for a single release does not start a stream").into());
         }
-        match self.charge(charge)? {
+        // A stream goes on from its own state.
+        match self.charge(charge, OnInterruption::Recompute)? {
             ChargeOutcome::New(permit) => Ok(*permit),
             ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
                 Err(Error::invalid("request", "this stream was already started; continue from its saved state").into())
@@ -281,20 +310,22 @@ pub trait Ledger: Keeper {
         self.permit(receipt)
     }
 
-    /// Computes something from rows for a stream that was started. A failure is recorded with the stream's charge, as
-    /// [`Ledger::release`] does it, and suspends the dataset; the inner error is the text that was recorded.
+    /// Computes something from rows for a stream that was started, once. A failure is recorded with the stream's charge,
+    /// as [`Ledger::release`] does it, and suspends the dataset; the inner error is the text that was recorded.
     ///
     /// # Errors
-    /// As for [`Keeper::fail`].
+    /// As for [`Keeper::begin_run`], [`Keeper::end_run`] and [`Keeper::fail`].
     fn compute<T>(
         &self,
         accounting: &Accounting,
         compute: impl FnOnce() -> Result<T, String>,
     ) -> Result<Result<T, String>, Self::Error> {
-        Ok(match (compute(), accounting) {
-            (Err(failure), Accounting::Charged(receipt)) => Err(self.fail(receipt, &failure)?),
-            (result, _) => result,
-        })
+        let Accounting::Charged(receipt) = accounting else { return Ok(compute()) };
+        self.begin_run(receipt)?;
+        match compute() {
+            Ok(computed) => self.end_run(receipt).map(|()| Ok(computed)),
+            Err(failure) => self.fail(receipt, &failure).map(Err),
+        }
     }
 }
 
@@ -310,8 +341,16 @@ mod tests {
     impl Keeper for Careless {
         type Error = Error;
 
-        fn charge(&self, _: &Charge) -> Result<ChargeOutcome, Error> {
+        fn charge(&self, _: &Charge, _: OnInterruption) -> Result<ChargeOutcome, Error> {
             Ok(ChargeOutcome::AlreadyAnswered("12".into()))
+        }
+
+        fn begin_run(&self, _: &Receipt) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn end_run(&self, _: &Receipt) -> Result<(), Error> {
+            Ok(())
         }
 
         fn keep(&self, _: &Receipt, release: &str) -> Result<String, Error> {

@@ -3,9 +3,7 @@
 //! Needles are kept masked, so that the test's own copies are not what is found. Only Linux shows a process its memory.
 #![cfg(target_os = "linux")]
 
-use std::fs::{self, File};
 use std::hint::black_box;
-use std::io::{Read, Seek, SeekFrom};
 
 use reticent::continual::pan_private::{Cell, Design};
 use reticent::continual::{Counter, CounterKind, PanPrivate, PanPrivateSurviving, SeizableCounter, Stream};
@@ -33,31 +31,8 @@ fn masked(value: i64) -> i64 {
 /// How often a masked number lies in the memory that this process can write to.
 #[inline(never)]
 fn occurrences(needle: i64) -> usize {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mut memory = File::open("/proc/self/mem").unwrap();
-    let mut buffer = vec![0u8; 1 << 16];
-    let own = buffer.as_ptr() as u64;
     let mut found = 0;
-    for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
-        let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
-        let (mut at, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
-        while at < to {
-            let length = buffer.len().min((to - at) as usize);
-            memory.seek(SeekFrom::Start(at)).unwrap();
-            if memory.read_exact(&mut buffer[..length]).is_err() {
-                break;
-            }
-            for (index, word) in buffer[..length].chunks_exact(8).enumerate() {
-                let address = at + 8 * index as u64;
-                let ours = (own..own + buffer.len() as u64).contains(&address);
-                let word = i64::from_ne_bytes(word.try_into().unwrap());
-                found += usize::from(!ours && masked(word) == needle);
-            }
-            at += length as u64;
-        }
-    }
-    buffer.fill(0);
-    black_box(&buffer);
+    memory_search::own_words(|word| found += usize::from(masked(word as i64) == needle));
     found
 }
 

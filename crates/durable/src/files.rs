@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,6 +61,43 @@ pub trait Files: Send + fmt::Debug {
     /// time. This affects speed only: without a turn (`None`, if the wait took too long or the file cannot be created)
     /// a writer proceeds anyway.
     fn turn(&self, path: &Path, patience: Duration) -> Option<File>;
+
+    /// Creates a file with the permissions of `like` and locks it, until the returned value is dropped or this process
+    /// ends, in whatever way.
+    ///
+    /// # Errors
+    /// If there is such a file already, or it cannot be created or locked.
+    fn hold(&self, path: &Path, like: &Path) -> io::Result<Held>;
+
+    /// Whether a process holds this file. If not, it is removed, unless it is a read-only disk: it is never held again.
+    ///
+    /// # Errors
+    /// If that cannot be seen.
+    fn is_held(&self, path: &Path) -> io::Result<bool>;
+}
+
+/// A file that is locked as long as this exists.
+///
+/// The lock belongs to the open file: programs that this process starts do not have it, but a fork does. So the file is
+/// removed by the process that made it only, and the lock is never released explicitly: a fork that drops its copy must
+/// not end the lock of its parent.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// `None` where no other process can look.
+    file: Option<(File, PathBuf)>,
+    process: u32,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((file, path)) = self.file.take() {
+            if self.process == std::process::id() {
+                // If it stays, whoever looks at it next removes it.
+                let _ = fs::remove_file(path);
+            }
+            drop(file);
+        }
+    }
 }
 
 /// The operating system's files.
@@ -143,11 +180,63 @@ impl Files for SystemFiles {
             pause = LONGEST_PAUSE.min(2 * pause);
         }
     }
+
+    fn hold(&self, path: &Path, like: &Path) -> io::Result<Held> {
+        let file = private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)?;
+        // Before anything can fail, so that no file is left behind.
+        let held = Held { file: Some((file, path.into())), process: std::process::id() };
+        if let Some((file, _)) = &held.file {
+            file.try_lock()?;
+            // Others who share the ledger must be able to look.
+            file.set_permissions(fs::metadata(like)?.permissions())?;
+        }
+        Ok(held)
+    }
+
+    fn is_held(&self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => {
+                let _ = fs::remove_file(path);
+                Ok(false)
+            }
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_held_until_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, like) = (folder.path().join("run"), folder.path().join("ledger"));
+        fs::write(&like, "").unwrap();
+        assert!(!SystemFiles.is_held(&path).unwrap());
+        let held = SystemFiles.hold(&path, &like).unwrap();
+        assert!(SystemFiles.hold(&path, &like).is_err(), "it is held");
+        assert!(SystemFiles.is_held(&path).unwrap() && SystemFiles.is_held(&path).unwrap());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode(&path), mode(&like));
+        }
+        drop(held);
+        assert!(!path.exists() && !SystemFiles.is_held(&path).unwrap());
+        // As a process leaves it that was killed.
+        fs::write(&path, "").unwrap();
+        assert!(!SystemFiles.is_held(&path).unwrap());
+        assert!(!path.exists(), "it is removed");
+        assert!(SystemFiles.hold(&path, &folder.path().join("none")).is_err());
+        assert!(!path.exists(), "nothing is left behind");
+    }
 
     #[test]
     fn a_file_that_was_written_anew_is_the_same() {

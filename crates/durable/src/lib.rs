@@ -33,6 +33,6 @@ pub mod replace;
 
 pub use database::{Access, Database, FromFailure};
 pub use file_id::FileId;
-pub use files::{Files, SystemFiles};
+pub use files::{Files, Held, SystemFiles};
 pub use opening::{Failure, Form, Journal, Opening};
 pub use replace::{beside, private, replace, sync_directory};

@@ -1,9 +1,7 @@
 //! What is left behind by blocks that are freed, grow, shrink or move. One test: the flag is global to the process.
 #![cfg(target_os = "linux")]
 
-use std::fs::{self, File};
 use std::hint::black_box;
-use std::io::{Read, Seek, SeekFrom};
 
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
@@ -22,7 +20,7 @@ const LATER: u64 = 16;
 
 fn fill(block: &mut [u8], way: u64) {
     let word = (MARK ^ black_box(MASK)) + way;
-    block.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&word.to_le_bytes()));
+    block.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&word.to_ne_bytes()));
 }
 
 fn freed(size: usize, when: u64) {
@@ -54,30 +52,13 @@ fn shrunk(size: usize, when: u64) -> Vec<u8> {
 /// Which ways left words in writable memory.
 fn found(when: u64) -> Vec<u64> {
     reticent_erase::burn_stack();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mut memory = File::open("/proc/self/mem").unwrap();
-    let mut buffer = vec![0u8; 1 << 16];
-    let own = buffer.as_ptr() as u64;
     let mut found = Vec::new();
-    for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
-        let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
-        let (mut at, to) = (u64::from_str_radix(from, 16).unwrap(), u64::from_str_radix(to, 16).unwrap());
-        while at < to {
-            let length = buffer.len().min((to - at) as usize);
-            memory.seek(SeekFrom::Start(at)).unwrap();
-            if memory.read_exact(&mut buffer[..length]).is_err() {
-                break;
-            }
-            for (index, chunk) in buffer[..length].chunks_exact(8).enumerate() {
-                let is_own = (own..own + buffer.len() as u64).contains(&(at + 8 * index as u64));
-                let way = u64::from_le_bytes(chunk.try_into().unwrap()).wrapping_sub(MARK ^ black_box(MASK));
-                if !is_own && (when + FREED..=when + SHRUNK).contains(&way) {
-                    found.push(way - when);
-                }
-            }
-            at += length as u64;
+    memory_search::own_words(|word| {
+        let way = word.wrapping_sub(MARK ^ black_box(MASK));
+        if (when + FREED..=when + SHRUNK).contains(&way) {
+            found.push(way - when);
         }
-    }
+    });
     found.sort_unstable();
     found.dedup();
     found

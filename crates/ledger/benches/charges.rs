@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, ChargeOutcome, Keeper};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location, Terms, fresh_id};
 use serde_json::json;
@@ -122,14 +122,14 @@ fn new_ledger(folder: &Path) -> Outcome<PathBuf> {
 }
 
 /// Charges until the time is up; returns the number of charges.
-fn charge(ledger: &DurableLedger) -> Outcome<u64> {
+fn charge(ledger: &DurableLedger, on_interruption: OnInterruption) -> Outcome<u64> {
     let (start, mut count) = (Instant::now(), 0);
     while start.elapsed() < LENGTH {
         let charge = Charge::new("people", fresh_id()?, Guarantee::Pure("0.001".parse()?))
             .caller("bench")
             .description("SELECT region, COUNT(*) FROM people GROUP BY region")
             .unit("user_id", Adjacency::AddRemove);
-        match ledger.charge(&charge)? {
+        match ledger.charge(&charge, on_interruption)? {
             ChargeOutcome::New(_) => count += 1,
             ChargeOutcome::Unfinished(_) | ChargeOutcome::AlreadyAnswered(_) => {
                 return Err("a new request was answered before".into());
@@ -144,7 +144,7 @@ fn threads(folder: &Path, writers: usize) -> Outcome<f64> {
     let ledger = DurableLedger::open(&Location::File(place))?;
     let start = Instant::now();
     let count: u64 = thread::scope(|scope| {
-        let work = || charge(&ledger).map_err(|error| error.to_string());
+        let work = || charge(&ledger, OnInterruption::Abandon).map_err(|error| error.to_string());
         let workers: Vec<_> = (0..writers).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
@@ -181,7 +181,8 @@ fn client(place: &Path) -> Outcome<()> {
     std::io::stdout().flush()?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let start = Instant::now();
-    let count = charge(&ledger)?;
+    // The first client that ends would otherwise suspend the dataset for all others: nothing is kept.
+    let count = charge(&ledger, OnInterruption::Recompute)?;
     println!("{}", count as f64 / start.elapsed().as_secs_f64());
     Ok(())
 }

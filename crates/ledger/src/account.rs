@@ -1,5 +1,8 @@
 //! What a dataset may spend and has spent.
 
+use std::fmt;
+
+use reticent::ledger::PROCESS_ENDED;
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Value, json};
@@ -10,7 +13,8 @@ use crate::component::Component;
 use crate::entry::{Dataset, Event, Row, Terms};
 use crate::error::Result;
 use crate::limit;
-use crate::rules::registered;
+use crate::rules::{failure, registered};
+use crate::run::{Holder, Runs};
 use crate::storage::Pages;
 
 /// The columns of [`Account::rows`].
@@ -27,8 +31,27 @@ pub struct Account {
     /// What was spent, for each set of terms charged. The dataset's own terms come first, if it has any; others follow
     /// only if it got its terms together with a limit, after being charged under others.
     pub spent: Vec<(Terms, Spend)>,
-    /// The failed charge that suspended the dataset; `None` if it is not suspended.
-    pub suspended: Option<u64>,
+    /// Why nothing can be charged to the dataset; `None` if it is not suspended.
+    pub suspended: Option<Suspension>,
+}
+
+/// The failed charge that suspended a dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspension {
+    /// The charge's entry.
+    pub entry: u64,
+    /// Whether it failed because its process ended before an outcome was stored.
+    pub process_ended: bool,
+}
+
+/// In words: how the charge ended.
+impl fmt::Display for Suspension {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process_ended {
+            true => write!(formatter, "{PROCESS_ENDED} (entry {})", self.entry),
+            false => write!(formatter, "a run charged to it (entry {}) ended without an answer", self.entry),
+        }
+    }
 }
 
 impl Account {
@@ -94,7 +117,7 @@ impl Account {
             "adjacency": terms.map(|terms| terms.adjacency),
             "budget": budget,
             "charges": self.charges,
-            "suspended": self.suspended,
+            "suspended": self.suspended.map(|suspension| suspension.entry),
             "spent": spent.collect::<Vec<_>>(),
         })
     }
@@ -146,19 +169,22 @@ impl Registration {
 }
 
 /// The account of the dataset registered by `row`. Sums and counts are read from its newest charges, so the cost does
-/// not grow with the number of charges.
-pub(crate) fn read(pages: &mut dyn Pages, row: &Row) -> Result<Account> {
+/// not grow with the number of charges. Nothing is written: that a process ended is recorded when the dataset is charged,
+/// but it is suspended already.
+pub(crate) fn read(pages: &mut dyn Pages, row: &Row, own: Option<Holder>) -> Result<Account> {
     let dataset = limit::in_force(pages, registered(row)?)?;
-    let (mut spent, mut charges, mut suspended) = (Vec::new(), 0_u64, None);
-    for row in pages.last_charges(&dataset.name)? {
+    let newest = pages.last_charges(&dataset.name)?;
+    let mut suspended = failure(&newest)?.map(|failure| failure.suspension);
+    if suspended.is_none() {
+        let lost = Runs::find(pages, &newest, own)?.lost;
+        suspended = lost.last().map(|&entry| Suspension { entry, process_ended: true });
+    }
+    let (mut spent, mut charges) = (Vec::new(), 0_u64);
+    for row in newest {
         let (terms, sum, count) = match row.open()?.event {
-            Event::Charged { charge, spent, charges } => (Some(Terms::of(&charge)), spent, charges),
-            Event::Limited { dataset, spent, charges } => (dataset.terms, spent, charges),
-            Event::Failed { charge, .. } => {
-                suspended = Some(charge);
-                continue;
-            }
-            Event::Reopened { .. } => continue,
+            Event::Charged { charge, spent, charges, .. } => (Some(Terms::of(&charge)), spent, charges),
+            Event::Limited { dataset, spent, charges, .. } => (dataset.terms, spent, charges),
+            Event::Failed { .. } | Event::Reopened { .. } | Event::Began { .. } | Event::Computed { .. } => continue,
             _ => return Err(misplaced(&row)),
         };
         spent.extend(terms.map(|terms| (terms, sum)));

@@ -231,6 +231,17 @@ impl Payer {
         }
     }
 
+    /// Records that the user ended what is being computed: see [`DurableLedger::interrupt`].
+    ///
+    /// # Errors
+    /// If the ledger fails.
+    pub fn interrupt(&self) -> Result<()> {
+        match self {
+            Self::Unaccounted(_) => Ok(()),
+            Self::Charged(session) => session.ledger.interrupt(),
+        }
+    }
+
     /// The ledger's location, for resuming; `None` if nothing is charged.
     pub fn place(&self) -> Option<String> {
         match self {

@@ -1,7 +1,7 @@
 //! The chain of entries: its first and last entry, and whether it contains the anchored one.
 
 use crate::anchor::Head;
-use crate::entry::{Event, Keys, Row};
+use crate::entry::{Event, Row};
 use crate::error::{Error, Result};
 use crate::storage::Pages;
 
@@ -17,21 +17,19 @@ pub enum Known {
 /// The last entry of a chain, with its hash checked.
 pub struct End {
     row: Row,
-    event: Event,
 }
 
 impl End {
     /// Opens the newest row.
     pub fn find(pages: &mut dyn Pages) -> Result<Self> {
         let row = pages.last()?.ok_or_else(no_first_entry)?;
-        let event = row.open()?.event;
-        Ok(Self { row, event })
+        row.open()?;
+        Ok(Self { row })
     }
 
-    /// The last event, if it was a charge to this dataset under these terms.
-    pub fn charge(&self, dataset: &str, terms: &str) -> Option<&Event> {
-        let Keys { dataset: charged, terms: under, .. } = &self.row.keys;
-        (charged.as_deref() == Some(dataset) && under.as_deref() == Some(terms)).then_some(&self.event)
+    /// The number of the next entry.
+    pub fn next(&self) -> u64 {
+        self.row.number + 1
     }
 }
 

@@ -130,7 +130,7 @@ mod tests {
     use reticent::error::Explained;
     use std::fs;
 
-    use reticent::ledger::{Charge, Keeper, Releases};
+    use reticent::ledger::{Charge, Keeper, OnInterruption, Releases};
     use reticent::privacy::{Adjacency, Guarantee};
 
     use super::*;
@@ -169,7 +169,7 @@ mod tests {
                 guarantee,
                 releases: Releases::Once,
             };
-            place.ledger.charge(&charge).unwrap();
+            place.ledger.charge(&charge, OnInterruption::Recompute).unwrap();
             place
         }
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use reticent::Permit;
 use reticent::error::{Class, Explained};
-use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent::noise::Entropy;
 use reticent::secrets::holds_a_key;
 
@@ -22,6 +22,7 @@ use crate::group::Group;
 use crate::history::{self, Record};
 use crate::limit;
 use crate::rules::{self, Done};
+use crate::run::{Computing, Holder};
 use crate::storage::location::{Location, may_hold_a_password};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::{Pages, Storage};
@@ -54,6 +55,8 @@ type Ending = fn(&mut dyn Pages, &Known, &Receipt, &str) -> Result<Done>;
 pub struct DurableLedger {
     group: Group<Done>,
     anchor: Option<Anchor>,
+    /// What this process computes, since its first charge.
+    computing: OnceLock<Arc<Computing>>,
     /// Why the last write failed, if it did.
     failing: Mutex<Option<Error>>,
 }
@@ -115,7 +118,8 @@ impl DurableLedger {
 
     /// A ledger on any open storage; [begin](DurableLedger::begin) a new one before using it.
     pub fn on(storage: Box<dyn Storage>) -> Self {
-        Self { group: Group::new(Box::new(Witness::of(storage))), anchor: None, failing: Mutex::default() }
+        let (group, computing) = (Group::new(Box::new(Witness::of(storage))), OnceLock::new());
+        Self { group, anchor: None, computing, failing: Mutex::default() }
     }
 
     /// Writes the first entry, if the ledger is empty.
@@ -183,8 +187,8 @@ impl DurableLedger {
         }
     }
 
-    /// Lets a dataset be charged again that a failure had suspended, once its owner has investigated. Returns the entry
-    /// of the failed charge; `None` if the dataset was not suspended.
+    /// Lets a dataset be charged again that a failure had suspended, once its owner has investigated. What was computed by
+    /// processes that ended is recorded as failed first. Returns the entry of the failed charge; `None` if the dataset was not suspended.
     ///
     /// # Privacy
     /// Each failure may have leaked one bit about one unit that no ε covers. Reopening is the data owner's decision,
@@ -197,10 +201,25 @@ impl DurableLedger {
         checked("caller", caller, LONGEST_NAME)?;
         let (dataset, caller, known) =
             (dataset.to_owned(), caller.to_owned(), self.noted(self.known_before_writing())?);
-        match self.write(move |pages| rules::reopen(pages, &known, &dataset, &caller))? {
+        let own = self.holder();
+        match self.write(move |pages| rules::reopen(pages, &known, &dataset, &caller, own))? {
             Done::Reopened(charge, head) => self.hold(head.as_ref()).map(|()| charge),
             _ => unreachable!("nothing else was done"),
         }
+    }
+
+    /// Records that the user ended everything that this process computes: the charges have no outcome, but nothing is
+    /// suspended, since this does not depend on the rows. Call it before ending the process on the user's behalf.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn interrupt(&self) -> Result<()> {
+        let Some(computing) = self.computing.get() else { return Ok(()) };
+        for entry in computing.entries() {
+            let known = self.noted(self.known_before_writing())?;
+            self.note(move |pages| rules::interrupt(pages, &known, entry))?;
+        }
+        Ok(())
     }
 
     /// A registered dataset, with its limit even if that was set later; `None` if it does not exist. The cost does not
@@ -218,14 +237,15 @@ impl DurableLedger {
         Ok(dataset)
     }
 
-    /// What a dataset may spend and has spent; `None` if it does not exist.
+    /// What a dataset may spend and has spent; `None` if it does not exist. It is suspended as soon as a process is gone
+    /// that computed something for it, even if that is not recorded yet.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.
     pub fn account(&self, dataset: &str) -> Result<Option<Account>> {
-        let mut account = None;
+        let (mut account, own) = (None, self.holder());
         self.group.storage().read(&mut |pages| {
-            account = pages.registration(dataset)?.map(|row| account::read(pages, &row)).transpose()?;
+            account = pages.registration(dataset)?.map(|row| account::read(pages, &row, own)).transpose()?;
             Ok(())
         })?;
         Ok(account)
@@ -258,11 +278,11 @@ impl DurableLedger {
 
     /// [`DurableLedger::accounts`], restricted to the `wanted` names.
     pub(crate) fn accounts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Account>> {
-        let mut accounts = Vec::new();
+        let (mut accounts, own) = (Vec::new(), self.holder());
         self.group.storage().read(&mut |pages| {
             let mut rows = pages.registrations()?;
             rows.retain(|row| row.keys.registered.as_deref().is_some_and(&wanted));
-            accounts = rows.iter().map(|row| account::read(pages, row)).collect::<Result<_>>()?;
+            accounts = rows.iter().map(|row| account::read(pages, row, own)).collect::<Result<_>>()?;
             Ok(())
         })?;
         Ok(accounts)
@@ -435,16 +455,41 @@ impl DurableLedger {
     }
 
     /// Stores the outcome of a charge by one of the rules.
-    fn end(&self, receipt: &Receipt, text: &str, rule: Ending) -> Result<String> {
+    fn store(&self, receipt: &Receipt, text: &str, rule: Ending) -> Result<String> {
         if text.len() > LONGEST_RELEASE || text.contains('\0') {
             let value = format!("{} bytes long", text.len());
             return Err(Error::Unusable { what: "a release", value, allowed: "at most 256 MiB of text without NUL" });
         }
-        let (receipt, text, known) = (receipt.clone(), text.to_owned(), self.noted(self.known_before_writing())?);
-        match self.write(move |pages| rule(pages, &known, &receipt, &text))? {
+        let (charge, known) = (receipt.entry, self.noted(self.known_before_writing())?);
+        let (receipt, text) = (receipt.clone(), text.to_owned());
+        let ended = self.write(move |pages| rule(pages, &known, &receipt, &text));
+        if let (Ok(_) | Err(Error::Unfinished), Some(computing)) = (&ended, self.computing.get()) {
+            computing.end(charge);
+        }
+        match ended? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| text),
             _ => unreachable!("something is kept, now or before"),
         }
+    }
+
+    /// A transaction that only notes something.
+    fn note(&self, work: impl Fn(&mut dyn Pages) -> Result<Done> + Send + Sync + 'static) -> Result<()> {
+        match self.write(work)? {
+            Done::Noted(head) => self.hold(head.as_ref()),
+            _ => unreachable!("nothing else was done"),
+        }
+    }
+
+    fn computing(&self) -> Result<&Arc<Computing>> {
+        if let Some(computing) = self.computing.get() {
+            return Ok(computing);
+        }
+        let new = Arc::new(Computing::new()?);
+        Ok(self.computing.get_or_init(|| new))
+    }
+
+    fn holder(&self) -> Option<Holder> {
+        self.computing.get().map(|computing| computing.holder)
     }
 
     fn hold(&self, head: Option<&Head>) -> Result<()> {
@@ -458,13 +503,14 @@ impl DurableLedger {
 impl Keeper for DurableLedger {
     type Error = Error;
 
-    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome> {
+    fn charge(&self, charge: &Charge, on_interruption: OnInterruption) -> Result<ChargeOutcome> {
         check(charge)?;
         // Before the charge, so that nothing is spent on a machine without randomness.
         let entropy = Entropy::from_os()?;
-        let guarantee = charge.guarantee.clone();
+        let (guarantee, dataset) = (charge.guarantee.clone(), charge.dataset.clone());
         let (charge, known) = (charge.clone(), self.noted(self.known_before_writing())?);
-        match self.write(move |pages| rules::charge(pages, &known, &charge))? {
+        let own = Arc::clone(self.computing()?);
+        match self.write(move |pages| rules::charge(pages, &known, &charge, &own, on_interruption))? {
             Done::Released(text, head) => self.hold(head.as_ref()).map(|()| ChargeOutcome::AlreadyAnswered(text)),
             Done::Charged(receipt, head) => {
                 self.hold(head.as_ref())?;
@@ -474,16 +520,34 @@ impl Keeper for DurableLedger {
                 self.hold(head.as_ref())?;
                 Ok(ChargeOutcome::Unfinished(Box::new(Permit::from_durable_charge(receipt, &guarantee, entropy))))
             }
-            Done::Registered(..) | Done::Reopened(..) => unreachable!("something was charged"),
+            Done::Suspended(suspension, head) => {
+                self.hold(head.as_ref())?;
+                Err(Error::Suspended { dataset, suspension })
+            }
+            Done::Registered(..) | Done::Reopened(..) | Done::Noted(_) => unreachable!("something was charged"),
         }
     }
 
     fn keep(&self, receipt: &Receipt, release: &str) -> Result<String> {
-        self.end(receipt, release, rules::keep)
+        self.store(receipt, release, rules::keep)
     }
 
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String> {
-        self.end(receipt, failure, rules::fail)
+        self.store(receipt, failure, rules::fail)
+    }
+
+    fn begin_run(&self, receipt: &Receipt) -> Result<()> {
+        let own = Arc::clone(self.computing()?);
+        let (receipt, known) = (receipt.clone(), self.noted(self.known_before_writing())?);
+        self.note(move |pages| rules::begin(pages, &known, &receipt, &own))
+    }
+
+    fn end_run(&self, receipt: &Receipt) -> Result<()> {
+        let (charge, known) = (receipt.entry, self.noted(self.known_before_writing())?);
+        let receipt = receipt.clone();
+        self.note(move |pages| rules::end(pages, &known, &receipt))?;
+        self.computing()?.end(charge);
+        Ok(())
     }
 
     fn permit(&self, receipt: &Receipt) -> Result<Permit> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Budget, Spend};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
+use crate::run::Run;
 
 /// Something that happened; never undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub enum Event {
         spent: Spend,
         /// How many charges that were.
         charges: u64,
+        /// What is being computed under these terms.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<Run>,
     },
     /// A dataset was charged.
     Charged {
@@ -38,6 +42,28 @@ pub enum Event {
         spent: Spend,
         /// The number of charges in that total.
         charges: u64,
+        /// What is being computed under these terms, this charge included if its process must not end before it has an
+        /// outcome.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<Run>,
+    },
+    /// Something is being computed from rows for a stream, which was charged before.
+    Began {
+        /// The dataset.
+        dataset: String,
+        /// The stream's charge.
+        charge: u64,
+        /// What is being computed for streams of the dataset, this included.
+        runs: Vec<Run>,
+    },
+    /// What was begun for a stream has been computed.
+    Computed {
+        /// The dataset.
+        dataset: String,
+        /// The stream's charge.
+        charge: u64,
+        /// What is still being computed for streams of the dataset.
+        runs: Vec<Run>,
     },
     /// A charge's release was stored.
     Released {
@@ -172,6 +198,8 @@ impl Keys {
     /// The terms of a dataset's failures and reopenings, which no charge can have. The newest of them decides whether
     /// the dataset is suspended.
     pub const SUSPENSION: &str = "\u{1}";
+    /// The terms of what is computed for a dataset's streams, which no charge can have.
+    pub const COMPUTING: &str = "\u{2}";
 
     fn of(event: &Event) -> Self {
         match event {
@@ -194,7 +222,24 @@ impl Keys {
                 Self { charge: Some(*charge), ..Self::suspension(dataset, "failed", *charge) }
             }
             Event::Reopened { dataset, failure, .. } => Self::suspension(dataset, "reopened", *failure),
+            Event::Began { dataset, charge, .. } => Self::computing(dataset, Self::began(*charge)),
+            Event::Computed { dataset, charge, .. } => Self::computing(dataset, Self::computed(*charge)),
         }
+    }
+
+    fn computing(dataset: &str, request: String) -> Self {
+        let (dataset, terms) = (Some(dataset.to_owned()), Some(Self::COMPUTING.to_owned()));
+        Self { dataset, request: Some(request), terms, ..Self::default() }
+    }
+
+    /// The request id of what was begun for a stream's charge.
+    pub fn began(charge: u64) -> String {
+        format!("{}began {charge}", Self::COMPUTING)
+    }
+
+    /// The request id of what was computed for a stream's charge.
+    pub fn computed(charge: u64) -> String {
+        format!("{}computed {charge}", Self::COMPUTING)
     }
 
     /// Requests are unique within a dataset, and contain no control characters.

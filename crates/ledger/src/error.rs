@@ -6,6 +6,7 @@ use reticent::message;
 use reticent::message::Message;
 use thiserror::Error;
 
+use crate::account::Suspension;
 use crate::budget::Overdraft;
 
 /// Why a ledger operation failed. Unless the variant says otherwise, nothing was charged.
@@ -89,14 +90,14 @@ pub enum Error {
 
     /// A run on the dataset failed, and the dataset was not reopened.
     #[error(
-        "{dataset} is suspended: a run charged to it (entry {entry}) ended without an answer, and that can depend on the rows; \
-         the data owner should investigate, then run `reticent ledger reopen`"
+        "{dataset} is suspended: {suspension}, and that can depend on the rows; the data owner should investigate, then run \
+         `reticent ledger reopen`"
     )]
     Suspended {
         /// The dataset.
         dataset: String,
-        /// Where the run was charged.
-        entry: u64,
+        /// The run that failed.
+        suspension: Suspension,
     },
 
     /// The request id was used for a different request.

@@ -1,5 +1,6 @@
 //! The ledger's history, entry by entry.
 
+use reticent::ledger::PROCESS_ENDED;
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Map, Value, json};
@@ -161,13 +162,20 @@ impl Summary {
             Event::Released { charge, .. } => {
                 (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
             }
-            Event::Failed { charge, .. } => {
-                let description = format!("entry {charge} ended without an answer; suspended until it is reopened");
+            Event::Failed { charge, digest, .. } => {
+                let how = if *digest == Hash::of(PROCESS_ENDED) { PROCESS_ENDED } else { "it ended without an answer" };
+                let description = format!("entry {charge}: {how}; suspended until it is reopened");
                 (nothing(), "failed", None, None, description)
             }
             Event::Reopened { failure, caller, .. } => {
                 let description = format!("can be charged again after the failure of entry {failure}");
                 ((caller.clone(), None), "reopened", None, None, description)
+            }
+            Event::Began { charge, .. } => {
+                (nothing(), "began", None, None, format!("rows are being read for the stream of entry {charge}"))
+            }
+            Event::Computed { charge, .. } => {
+                (nothing(), "computed", None, None, format!("no rows are being read for the stream of entry {charge}"))
             }
         };
         Self { kind, caller, cost, terms, spent, description }
@@ -192,7 +200,10 @@ fn record(pages: &mut dyn Pages, piece: &[Row], row: &Row) -> Result<Record> {
         Event::Limited { dataset, .. } => (Some(dataset.name.clone()), None),
         Event::Charged { charge, .. } => (Some(charge.dataset.clone()), Some(charge.request.clone())),
         Event::Reopened { dataset, .. } => (Some(dataset.clone()), None),
-        Event::Released { charge, .. } | Event::Failed { charge, .. } => {
+        Event::Released { charge, .. }
+        | Event::Failed { charge, .. }
+        | Event::Began { charge, .. }
+        | Event::Computed { charge, .. } => {
             // Usually just before.
             let near = piece.binary_search_by_key(charge, |row| row.number).ok().map(|place| piece[place].clone());
             let charged = match near {

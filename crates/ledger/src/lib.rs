@@ -37,6 +37,7 @@
 //! | [`durable`] | [`DurableLedger`]: a ledger's operations |
 //! | [`account`] | what a dataset may spend and has spent |
 //! | `rules`, `chain` | what happens within one transaction |
+//! | [`run`] | which charges are being computed, and by which processes |
 //! | [`entry`] | entries, each with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
 //! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
@@ -85,11 +86,12 @@ pub mod notice;
 pub mod place;
 pub mod registration;
 mod rules;
+pub mod run;
 pub mod storage;
 pub mod verify;
 mod witness;
 
-pub use account::{Account, Registration};
+pub use account::{Account, Registration, Suspension};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
 pub use claims::{ChargedDataset, Use, dataset_of_file};

@@ -1,8 +1,10 @@
 //! The ledger's rules, each applied within one transaction.
 
-use reticent::ledger::{Charge, Receipt, Releases};
+use std::collections::BTreeSet;
 
-use crate::account::Registration;
+use reticent::ledger::{Charge, OnInterruption, PROCESS_ENDED, Receipt, Releases};
+
+use crate::account::{Registration, Suspension};
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
 use crate::chain::{End, Known, append, continues, misplaced, newest};
@@ -10,7 +12,11 @@ use crate::entry::{Dataset, Event, Keys, Row, Terms};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::limit;
+use crate::run::{Computing, Holder, Run, Runs};
 use crate::storage::Pages;
+
+/// What is stored for a charge whose computation the user ended. It suspends nothing.
+const INTERRUPTED: &str = "the user interrupted it before an outcome was stored";
 
 /// The outcome of a transaction, and the head to which the anchor must now be moved, if there is an anchor.
 #[derive(Debug)]
@@ -22,6 +28,10 @@ pub enum Done {
     Released(String, Option<Head>),
     /// The failed charge, if the dataset was suspended.
     Reopened(Option<u64>, Option<Head>),
+    /// The dataset was suspended just now, because a process ended before an outcome was stored.
+    Suspended(Suspension, Option<Head>),
+    /// Something was begun, ended or interrupted.
+    Noted(Option<Head>),
 }
 
 /// Registers a dataset or sets its limit, unless that was done before.
@@ -45,14 +55,24 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     }
     let past = limit::past(pages, &dataset.name, terms, row.number)?;
     let spent = past.under(&dataset.name, limit)?;
-    let event = Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone(), charges: past.charges };
+    // Whoever is gone is noticed when the dataset is charged.
+    let newest = pages.last_charge(&dataset.name, &Keys::terms(terms))?;
+    let runs = newest.map(|row| row.open()).transpose()?.map(|entry| entry.event.runs().to_vec()).unwrap_or_default();
+    let event =
+        Event::Limited { dataset: Box::new(dataset.clone()), spent: spent.clone(), charges: past.charges, runs };
     let end = End::find(pages)?;
     let (_, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Registered(Registration::Limited { spent }, head))
 }
 
-/// Charges a dataset, unless the same request was charged before.
-pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<Done> {
+/// Charges a dataset, unless the same request was charged before, or a process ended while it computed.
+pub fn charge(
+    pages: &mut dyn Pages,
+    known: &Known,
+    charge: &Charge,
+    own: &Computing,
+    on_interruption: OnInterruption,
+) -> Result<Done> {
     // First of all: an older copy must not answer either.
     continues(pages, known)?;
     let Charge { dataset: name, request, guarantee, .. } = charge;
@@ -68,38 +88,42 @@ pub fn charge(pages: &mut dyn Pages, known: &Known, charge: &Charge) -> Result<D
         // The anchor may lack the charge, if the process ended in between.
         let head = newest(pages, known)?;
         return Ok(match released(pages, entry)? {
-            Some(text) => Done::Released(text, head),
-            None => Done::Unfinished(Receipt { dataset, request, entry }, head),
+            Some(text) if is_outcome(&text) => Done::Released(text, head),
+            _ => Done::Unfinished(Receipt { dataset, request, entry }, head),
         });
     }
     let row = pages.registration(name)?.ok_or_else(|| Error::NoSuchDataset(name.clone()))?;
-    if let Some(Failure { charge: entry, .. }) = failure(pages, name)? {
-        return Err(Error::Suspended { dataset: name.clone(), entry });
+    let (end, newest) = (End::find(pages)?, pages.last_charges(name)?);
+    if let Some(Failure { suspension, .. }) = failure(&newest)? {
+        return Err(Error::Suspended { dataset: name.clone(), suspension });
+    }
+    let runs = Runs::find(pages, &newest, Some(own.holder))?;
+    if let Some(entry) = runs.lost.last().copied() {
+        let head = lose(pages, known, name, &runs.lost)?;
+        return Ok(Done::Suspended(Suspension { entry, process_ended: true }, head));
     }
     let dataset = limit::in_force(pages, registered(&row)?)?;
     let terms = Terms::of(charge);
     if let Some(registered) = &dataset.terms {
         same_terms(name, registered, &terms)?;
     }
-    let (end, key) = (End::find(pages)?, Keys::terms(&terms));
-    let (spent, charges) = match end.charge(name, &key) {
-        // Usually the last entry is the dataset's newest charge, and need not be looked up.
-        Some(Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. }) => {
-            (spent.clone(), *charges)
-        }
-        _ => match pages.last_charge(name, &key)? {
-            None => (Spend::NOTHING, 0),
-            Some(row) => match row.open()?.event {
-                Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. } => (spent, charges),
-                _ => return Err(misplaced(&row)),
-            },
+    let key = Keys::terms(&terms);
+    let (spent, charges) = match newest.iter().find(|row| row.keys.terms.as_deref() == Some(&key)) {
+        None => (Spend::NOTHING, 0),
+        Some(row) => match row.open()?.event {
+            Event::Charged { spent, charges, .. } | Event::Limited { spent, charges, .. } => (spent, charges),
+            _ => return Err(misplaced(row)),
         },
     };
     if !spent.is_possible(&dataset.budget) {
         return Err(Error::Damaged(format!("{name} cannot have spent {spent}")));
     }
     let spent = dataset.budget.admit(name, &spent, guarantee)?;
-    let event = Event::Charged { charge: Box::new(charge.clone()), spent, charges: charges.saturating_add(1) };
+    let mut runs = runs.under(&key);
+    if on_interruption == OnInterruption::Abandon {
+        runs = own.begin(pages, runs, end.next(), end.next())?;
+    }
+    let event = Event::Charged { charge: Box::new(charge.clone()), spent, charges: charges.saturating_add(1), runs };
     let (entry, head) = append(pages, known, &end, event, None)?;
     Ok(Done::Charged(Receipt { dataset: name.clone(), request: request.clone(), entry }, head))
 }
@@ -112,7 +136,7 @@ pub fn keep(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, release: &s
         return Err(Error::StreamStarted { dataset, request, entry });
     }
     if let Some(kept) = released(pages, receipt.entry)? {
-        return Ok(Done::Released(kept, newest(pages, known)?));
+        return stored(pages, known, kept);
     }
     let event = Event::Released { charge: receipt.entry, digest: Hash::of(release) };
     let end = End::find(pages)?;
@@ -125,7 +149,7 @@ pub fn fail(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str)
     continues(pages, known)?;
     let Charge { dataset, .. } = charged(pages, receipt)?;
     if let Some(kept) = released(pages, receipt.entry)? {
-        return Ok(Done::Released(kept, newest(pages, known)?));
+        return stored(pages, known, kept);
     }
     let event = Event::Failed { dataset, charge: receipt.entry, digest: Hash::of(text) };
     let end = End::find(pages)?;
@@ -133,36 +157,123 @@ pub fn fail(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str)
     Ok(Done::Released(text.to_owned(), head))
 }
 
+/// What was stored for a charge before, unless that says that there is nothing.
+fn stored(pages: &mut dyn Pages, known: &Known, text: String) -> Result<Done> {
+    if is_outcome(&text) { Ok(Done::Released(text, newest(pages, known)?)) } else { Err(Error::Unfinished) }
+}
+
+/// Whether a stored text is an outcome, rather than the record that there is none.
+fn is_outcome(text: &str) -> bool {
+    ![PROCESS_ENDED, INTERRUPTED].contains(&text)
+}
+
+/// Records charges as failed whose process ended.
+fn lose(pages: &mut dyn Pages, known: &Known, dataset: &str, lost: &BTreeSet<u64>) -> Result<Option<Head>> {
+    let mut head = None;
+    for charge in lost {
+        let (dataset, digest) = (dataset.to_owned(), Hash::of(PROCESS_ENDED));
+        let end = End::find(pages)?;
+        (_, head) =
+            append(pages, known, &end, Event::Failed { dataset, charge: *charge, digest }, Some(PROCESS_ENDED))?;
+    }
+    Ok(head)
+}
+
+/// Begins to compute something from rows for a stream that was charged.
+pub fn begin(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, own: &Computing) -> Result<Done> {
+    continues(pages, known)?;
+    let Receipt { dataset, request, entry } = receipt;
+    if charged(pages, receipt)?.releases != Releases::Stream {
+        return Err(Error::UnknownReceipt { dataset: dataset.clone(), request: request.clone(), entry: *entry });
+    }
+    if pages.charge(dataset, &Keys::began(*entry))?.is_some() || released(pages, *entry)?.is_some() {
+        return Err(Error::Unfinished);
+    }
+    let end = End::find(pages)?;
+    let others = streams(pages, dataset)?;
+    let runs = own.begin(pages, others, end.next(), *entry)?;
+    let event = Event::Began { dataset: dataset.clone(), charge: *entry, runs };
+    Ok(Done::Noted(append(pages, known, &end, event, None)?.1))
+}
+
+/// Ends what was begun for a stream.
+pub fn end(pages: &mut dyn Pages, known: &Known, receipt: &Receipt) -> Result<Done> {
+    continues(pages, known)?;
+    let Receipt { dataset, entry, .. } = receipt;
+    let is_begun = pages.charge(dataset, &Keys::began(*entry))?.is_some();
+    if !is_begun || released(pages, *entry)?.is_some() {
+        return Err(Error::Unfinished);
+    }
+    let end = End::find(pages)?;
+    let event = Event::Computed { dataset: dataset.clone(), charge: *entry, runs: streams(pages, dataset)? };
+    Ok(Done::Noted(append(pages, known, &end, event, None)?.1))
+}
+
+/// What is being computed for the streams of a dataset. Whoever is gone is noticed when it is charged.
+fn streams(pages: &mut dyn Pages, dataset: &str) -> Result<Vec<Run>> {
+    let newest = pages.last_charge(dataset, Keys::COMPUTING)?.map(|row| row.open()).transpose()?;
+    Ok(newest.map(|entry| entry.event.runs().to_vec()).unwrap_or_default())
+}
+
+/// Records that the user ended what this entry began, unless it has an outcome.
+pub fn interrupt(pages: &mut dyn Pages, known: &Known, entry: u64) -> Result<Done> {
+    continues(pages, known)?;
+    let row = pages.row(entry)?.ok_or_else(|| Error::Damaged(format!("entry {entry} is missing")))?;
+    let event = row.open()?.event;
+    let Some((dataset, charge)) = event.begins(entry) else { return Err(misplaced(&row)) };
+    if released(pages, charge)?.is_some() || pages.charge(dataset, &Keys::computed(charge))?.is_some() {
+        return Ok(Done::Noted(newest(pages, known)?));
+    }
+    let (event, text) = match event {
+        Event::Began { dataset, charge, .. } => {
+            let runs = streams(pages, &dataset)?;
+            (Event::Computed { dataset, charge, runs }, None)
+        }
+        _ => (Event::Released { charge, digest: Hash::of(INTERRUPTED) }, Some(INTERRUPTED)),
+    };
+    let end = End::find(pages)?;
+    Ok(Done::Noted(append(pages, known, &end, event, text)?.1))
+}
+
 /// Lets a suspended dataset be charged again.
-pub fn reopen(pages: &mut dyn Pages, known: &Known, name: &str, caller: &str) -> Result<Done> {
+pub fn reopen(pages: &mut dyn Pages, known: &Known, name: &str, caller: &str, own: Option<Holder>) -> Result<Done> {
     continues(pages, known)?;
     if pages.registration(name)?.is_none() {
         return Err(Error::NoSuchDataset(name.to_owned()));
     }
-    let Some(Failure { entry, charge }) = failure(pages, name)? else {
+    let rows = pages.last_charges(name)?;
+    let lost = Runs::find(pages, &rows, own)?.lost;
+    lose(pages, known, name, &lost)?;
+    let Some(Failure { entry, suspension }) = failure(&pages.last_charges(name)?)? else {
         return Ok(Done::Reopened(None, newest(pages, known)?));
     };
     let event = Event::Reopened { dataset: name.to_owned(), failure: entry, caller: caller.to_owned() };
     let end = End::find(pages)?;
     let (_, head) = append(pages, known, &end, event, None)?;
-    Ok(Done::Reopened(Some(charge), head))
+    Ok(Done::Reopened(Some(suspension.entry), head))
 }
 
 /// The failure that suspended a dataset.
 pub struct Failure {
     /// Its own entry.
     entry: u64,
-    /// The entry of the charge that failed.
-    pub charge: u64,
+    /// The charge that failed.
+    pub suspension: Suspension,
 }
 
-/// The failure that suspended a dataset; `None` if it is not suspended.
-pub fn failure(pages: &mut dyn Pages, dataset: &str) -> Result<Option<Failure>> {
-    let Some(row) = pages.last_charge(dataset, Keys::SUSPENSION)? else { return Ok(None) };
+/// The failure that suspended a dataset, according to the newest row under each of its terms; `None` if it is not
+/// suspended.
+pub fn failure(newest: &[Row]) -> Result<Option<Failure>> {
+    let Some(row) = newest.iter().find(|row| row.keys.terms.as_deref() == Some(Keys::SUSPENSION)) else {
+        return Ok(None);
+    };
     match row.open()?.event {
-        Event::Failed { charge, .. } => Ok(Some(Failure { entry: row.number, charge })),
+        Event::Failed { charge, digest, .. } => {
+            let suspension = Suspension { entry: charge, process_ended: digest == Hash::of(PROCESS_ENDED) };
+            Ok(Some(Failure { entry: row.number, suspension }))
+        }
         Event::Reopened { .. } => Ok(None),
-        _ => Err(misplaced(&row)),
+        _ => Err(misplaced(row)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Verification: was the ledger changed since it was written?
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use reticent::ledger::{Charge, Releases};
@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use crate::anchor::{Anchor, Head};
 use crate::budget::{Budget, Spend};
 use crate::durable::DurableLedger;
-use crate::entry::{Dataset, Entry, Event, Row, Terms};
+use crate::entry::{Dataset, Entry, Event, Keys, Row, Terms};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::limit::Past;
+use crate::run::{Holder, Run};
 use crate::storage::Pages;
 use crate::storage::location::Location;
 
@@ -154,10 +155,17 @@ struct Walk {
     released: HashSet<u64>,
     /// The failure that suspended each dataset.
     suspended: HashMap<String, u64>,
+    /// What has no outcome yet: by dataset and terms, then by holder, the entries that began it.
+    running: HashMap<Under, BTreeMap<Holder, BTreeSet<u64>>>,
+    /// The charges of these.
+    begun: HashMap<u64, (Under, Holder, u64)>,
     anchor: Option<Head>,
     anchored: bool,
     findings: Vec<Finding>,
 }
+
+/// A dataset and the key of its terms.
+type Under = (String, String);
 
 impl Walk {
     fn find(&mut self, entry: Option<u64>, text: impl Into<String>) {
@@ -198,6 +206,10 @@ impl Walk {
         if row.number == 1 && !matches!(entry.event, Event::Opened { .. }) {
             self.find(number, "does not open the ledger, as the first entry does");
         }
+        if let Event::Computed { charge, .. } = entry.event {
+            self.finish(charge);
+        }
+        self.runs(row, &entry.event);
         match entry.event {
             Event::Opened { ledger } => {
                 if row.number == 1 && self.ledger.is_none() {
@@ -214,8 +226,8 @@ impl Walk {
                     self.find(number, "registers a dataset for the second time");
                 }
             }
-            Event::Limited { dataset, spent, charges } => self.limit(row.number, *dataset, spent, charges),
-            Event::Charged { charge, spent, charges } => {
+            Event::Limited { dataset, spent, charges, .. } => self.limit(row.number, *dataset, spent, charges),
+            Event::Charged { charge, spent, charges, .. } => {
                 self.charge(row.number, &charge, &spent, charges);
                 self.charges.insert(row.number, (charge.dataset.clone(), charge.releases));
                 let terms = Terms::of(&charge);
@@ -234,6 +246,11 @@ impl Walk {
                 self.kept(row.number, charge, digest, pages)?;
                 self.suspended.insert(dataset, row.number);
             }
+            Event::Began { dataset, charge, .. } | Event::Computed { dataset, charge, .. } => {
+                if self.charges.get(&charge) != Some(&(dataset, Releases::Stream)) {
+                    self.find(number, format!("computes something for entry {charge}, which charged no stream of it"));
+                }
+            }
             Event::Reopened { dataset, failure, .. } => {
                 if self.suspended.remove(&dataset) != Some(failure) {
                     self.find(number, format!("reopens {dataset}, which was not suspended by entry {failure}"));
@@ -243,8 +260,47 @@ impl Walk {
         Ok(())
     }
 
+    /// Checks that an entry repeats the runs of whatever has no outcome yet, so that nobody forgets that it must have one.
+    fn runs(&mut self, row: &Row, event: &Event) {
+        let (Keys { dataset: Some(dataset), terms: Some(terms), .. }, false) =
+            (&row.keys, matches!(event, Event::Failed { .. } | Event::Reopened { .. }))
+        else {
+            return;
+        };
+        let under = (dataset.clone(), terms.clone());
+        let running = self.running.entry(under.clone()).or_default();
+        let mut forgotten = Vec::new();
+        running.retain(|holder, entries| {
+            let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
+            let covers = |run: &Run| run.holder == *holder && run.first <= *first && run.last >= *last;
+            let is_covered = event.runs().iter().any(covers);
+            if !is_covered {
+                forgotten.push(*first);
+            }
+            is_covered
+        });
+        let own = event.runs().iter().find(|run| run.last == row.number);
+        if let (Some(run), Some((_, charge))) = (own, event.begins(row.number)) {
+            running.entry(run.holder).or_default().insert(row.number);
+            self.begun.insert(charge, (under, run.holder, row.number));
+        }
+        for entry in forgotten {
+            self.find(Some(row.number), format!("forgets that what entry {entry} began has no outcome"));
+        }
+    }
+
+    /// A charge has an outcome.
+    fn finish(&mut self, charge: u64) {
+        if let Some((under, holder, entry)) = self.begun.remove(&charge)
+            && let Some(entries) = self.running.get_mut(&under).and_then(|running| running.get_mut(&holder))
+        {
+            entries.remove(&entry);
+        }
+    }
+
     /// Checks what was stored for a charge against the entry that records it.
     fn kept(&mut self, number: u64, charge: u64, digest: Hash, pages: &mut dyn Pages) -> Result<()> {
+        self.finish(charge);
         if !self.charges.contains_key(&charge) {
             self.find(Some(number), format!("keeps a release for entry {charge}, which is not an earlier charge"));
         }
@@ -371,7 +427,7 @@ mod tests {
         let spent = Spend::of(&guarantee);
         let [dataset, request, caller, description] = ["people", "monday", "ada", "a count"].map(String::from);
         let charge = Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases };
-        Event::Charged { charge: Box::new(charge), spent, charges: 1 }
+        Event::Charged { charge: Box::new(charge), spent, charges: 1, runs: Vec::new() }
     }
 
     /// Events, chained correctly.
@@ -451,7 +507,7 @@ mod tests {
         assert_eq!(said(&[failed.clone(), reopened(4)]), [""; 0]);
         assert_eq!(said(&[reopened(3)]), ["entry 4 reopens people, which was not suspended by entry 3"]);
         let mut next = charged(Releases::Once);
-        if let Event::Charged { charge, spent, charges } = &mut next {
+        if let Event::Charged { charge, spent, charges, .. } = &mut next {
             charge.request = "tuesday".into();
             *spent = spent.plus(&Spend::of(&charge.guarantee));
             *charges = 2;
@@ -459,6 +515,30 @@ mod tests {
         assert_eq!(said(&[failed, next]), ["entry 5 charges people, which is suspended"]);
         let foreign = Event::Failed { dataset: "others".into(), charge: 3, digest };
         assert_eq!(said(&[foreign]), ["entry 4 suspends others for entry 3, which charged another dataset"]);
+    }
+
+    /// Whoever leaves a run out of the next charge would escape the suspension.
+    #[test]
+    fn a_run_that_is_forgotten_is_found() {
+        let run = |last| {
+            serde_json::from_value::<Run>(serde_json::json!({"holder": "00000000000000ab", "first": 3, "last": last}))
+        };
+        let began = |request: &str, number: u64, runs: Vec<Run>| {
+            let Event::Charged { mut charge, spent, .. } = charged(Releases::Once) else { unreachable!() };
+            charge.request = request.into();
+            let spent = (1..number).fold(spent.clone(), |sum, _| sum.plus(&spent));
+            Event::Charged { charge, spent, charges: number, runs }
+        };
+        let start = [opened(), registered(Some(rows())), began("monday", 1, vec![run(3).unwrap()])];
+        let said = |more: &[Event]| told(&verdict(&[&start[..], more].concat()));
+        let kept = |charge| Event::Released { charge, digest: Hash::of(KEPT) };
+        assert_eq!(said(&[began("tuesday", 2, vec![run(3).unwrap()])]), [""; 0]);
+        assert_eq!(said(&[began("tuesday", 2, vec![run(4).unwrap()]), kept(3)]), [""; 0]);
+        assert_eq!(said(&[kept(3), began("tuesday", 2, Vec::new())]), [""; 0]);
+        let forgotten = "entry 4 forgets that what entry 3 began has no outcome";
+        assert_eq!(said(&[began("tuesday", 2, Vec::new())]), [forgotten]);
+        let no_stream = Event::Began { dataset: "people".into(), charge: 3, runs: Vec::new() };
+        assert_eq!(said(&[no_stream]), ["entry 4 computes something for entry 3, which charged no stream of it"]);
     }
 
     #[test]
@@ -471,7 +551,11 @@ mod tests {
     fn a_charge_that_is_counted_wrongly_is_found() {
         let counted = |charges| {
             let Event::Charged { charge, spent, .. } = charged(Releases::Once) else { unreachable!() };
-            told(&verdict(&[opened(), registered(Some(rows())), Event::Charged { charge, spent, charges }]))
+            told(&verdict(&[
+                opened(),
+                registered(Some(rows())),
+                Event::Charged { charge, spent, charges, runs: Vec::new() },
+            ]))
         };
         assert_eq!(counted(1), [""; 0]);
         for wrong in [0, 2, u64::MAX] {

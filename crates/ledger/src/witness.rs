@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
+use crate::run::Holder;
 use crate::storage::{Pages, Storage};
 
 /// Where an entry was found.
@@ -178,6 +179,14 @@ impl Pages for Watched<'_> {
 
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
         self.pages.release(charge)
+    }
+
+    fn hold(&mut self, holder: Holder) -> Result<()> {
+        self.pages.hold(holder)
+    }
+
+    fn is_held(&mut self, holder: Holder) -> Result<bool> {
+        self.pages.is_held(holder)
     }
 
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crash_disk::{Disk, Image, Operation, Random, Replay, Survivors};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::{Entry, Error, Event};
 
 use support::sums::{Sums, accounts, sums};
@@ -29,6 +30,7 @@ const FEWEST_IMAGES: usize = 10_000;
 const MANY_STEPS: usize = 480;
 const FEWEST_CHECKPOINT_IMAGES: usize = 800;
 const FEWEST_SECOND_CRASHES: usize = 2_000;
+const FEWEST_LOSING_IMAGES: usize = 10;
 const SEED: u64 = 5;
 /// How many images are made at one point, and at one point of a second crash.
 const VARIANTS: usize = 9;
@@ -398,4 +400,54 @@ fn an_acknowledgement_before_the_write_is_durable_is_caught() {
     let outcome = crash_everywhere(&recorded, Plan { hasty: true, most_complaints: 200, ..recorded.plan() });
     let lost = outcome.complaints.iter().filter(|complaint| complaint.contains("entries were acknowledged")).count();
     assert!(lost > 20, "{lost} of {} complaints are of lost entries", outcome.complaints.len());
+}
+
+/// Two charges whose process is gone are recorded as failed, together or not at all, and not a second time.
+#[test]
+fn every_crash_while_lost_runs_are_recorded() {
+    let disk = Disk::new();
+    let before = {
+        let ledger = create(disk).unwrap();
+        ledger.register(&dataset("open", None)).unwrap();
+        for request in ["first", "second", "third"] {
+            let charged = ledger.charge(&charge("open", request, pure("0.01")), OnInterruption::Abandon).unwrap();
+            let ChargeOutcome::New(permit) = charged else { panic!("{charged:?}") };
+            if let (Accounting::Charged(receipt), "second") = (permit.accounting(), request) {
+                ledger.keep(receipt, "17").unwrap();
+            }
+        }
+        drop(ledger);
+        let mut replay = Replay::new(&Image::default());
+        disk.log().iter().for_each(|operation| replay.step(operation));
+        replay.image(Survivors::Everything)
+    };
+    let refused = |ledger: &reticent_ledger::DurableLedger| {
+        let next = ledger.charge(&charge("open", "next", pure("0.01")), OnInterruption::Abandon);
+        assert!(matches!(next, Err(Error::Suspended { .. })), "{next:?}");
+    };
+    disk.load(&before);
+    let ledger = open(disk).unwrap();
+    let (opened, floor) = (disk.steps(), entries(&ledger).unwrap().len());
+    refused(&ledger);
+    drop(ledger);
+    let (log, mut replay, mut seen) = (disk.log(), Replay::new(&before), HashSet::new());
+    for (position, operation) in log.iter().enumerate() {
+        replay.step(operation);
+        for survivors in variants(position) {
+            let (image, print) = replay.numbered_image(survivors);
+            if position < opened || !seen.insert(print) {
+                continue;
+            }
+            disk.load(&image);
+            let ledger = open(disk).unwrap();
+            let there = entries(&ledger).unwrap().len();
+            assert!(there == floor || there == floor + 2, "{there} entries, {floor} before");
+            refused(&ledger);
+            refused(&ledger);
+            assert_eq!(entries(&ledger).unwrap().len(), floor + 2);
+            assert_eq!(ledger.account("open").unwrap().unwrap().charges, 3);
+            assert!(ledger.verify().unwrap().is_sound());
+        }
+    }
+    assert!(seen.len() >= FEWEST_LOSING_IMAGES, "{} images", seen.len());
 }

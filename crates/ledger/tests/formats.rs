@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -27,6 +27,8 @@ fn kind(event: &Event) -> &'static str {
         Event::Released { .. } => "released",
         Event::Failed { .. } => "failed",
         Event::Reopened { .. } => "reopened",
+        Event::Began { .. } => "began",
+        Event::Computed { .. } => "computed",
     }
 }
 
@@ -38,6 +40,12 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     let anchor = folder.path().join("anchor.json");
     fs::write(&anchor, include_str!("fixtures/anchor.json")).unwrap();
     let ledger = DurableLedger::open(&place).unwrap().anchored(Anchor::new(anchor));
+    let Location::File(path) = &place else { unreachable!("it is a file") };
+    let version = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let version = Connection::open(path).unwrap().pragma_query_value(None, "user_version", version);
+    assert_eq!(version, Ok(3), "earlier versions of the program leave it alone from now on");
+    // A charge that nobody said who computes, and whose process is gone, suspends nothing.
+    assert_eq!(ledger.account("/tmp/fx/visits.txt").unwrap().unwrap().suspended, None);
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound(), "{verdict:?}");
     let mut kinds = Vec::new();
@@ -49,14 +57,16 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     assert_eq!([spent("/tmp/fx/visits.txt"), spent("people")], ["ε = 0.25", "ε = 0.625"]);
     for (request, beginning) in [("monday", "{\"answer\":"), ("tuesday", "\"failed\"")] {
         let (charge, _) = ledger.request("people", request).unwrap().unwrap();
-        let ChargeOutcome::AlreadyAnswered(text) = ledger.charge(&charge).unwrap() else { panic!("it was answered") };
+        let ChargeOutcome::AlreadyAnswered(text) = ledger.charge(&charge, OnInterruption::Recompute).unwrap() else {
+            panic!("it was answered")
+        };
         assert!(text.starts_with(beginning), "{text}");
     }
 }
 
 #[test]
 fn another_version_is_refused() {
-    for version in [1, 3] {
+    for version in [1, 4] {
         let folder = tempfile::tempdir().unwrap();
         let (place, connection) = ledger(&folder);
         connection.pragma_update(None, "user_version", version).unwrap();

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, ChargeOutcome, Keeper};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::entry::Row;
 use reticent_ledger::storage::Storage;
@@ -45,7 +45,7 @@ fn charge(ledger: &DurableLedger, request: &str, unit: &str, guarantee: Guarante
         .caller("ada")
         .description("visits a day")
         .unit(unit, Adjacency::AddRemove);
-    ledger.charge(&charge).map(|charged| match charged {
+    ledger.charge(&charge, OnInterruption::Recompute).map(|charged| match charged {
         ChargeOutcome::New(permit) => match permit.accounting() {
             reticent::ledger::Accounting::Charged(receipt) => receipt.entry,
             reticent::ledger::Accounting::Unaccounted => panic!("it was charged"),
@@ -142,7 +142,10 @@ fn verification_finds_a_limit_that_forgets_the_past() {
         ledger.register(&unlimited()).unwrap();
         charge(&ledger, "r1", "event", pure("0.5")).unwrap();
         drop(ledger);
-        forge(&place, Event::Limited { dataset: Box::new(limit), spent: Spend::of(spent), charges: 1 });
+        forge(
+            &place,
+            Event::Limited { dataset: Box::new(limit), spent: Spend::of(spent), charges: 1, runs: Vec::new() },
+        );
         verify(&place).findings.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert!(forged(limited(pure("1"), "event"), &pure("0.5")).is_empty());
@@ -163,7 +166,10 @@ fn verification_finds_a_limit_that_was_raised() {
     charge(&ledger, "r1", "event", pure("1")).unwrap();
     drop(ledger);
     let spent = Spend::of(&pure("1"));
-    forge(&place, Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent, charges: 1 });
+    forge(
+        &place,
+        Event::Limited { dataset: Box::new(limited(pure("9"), "event")), spent, charges: 1, runs: Vec::new() },
+    );
     let findings = verify(&place).findings;
     assert_eq!(findings[0].to_string(), "entry 4 limits visits, whose limit was already fixed");
     // And it cannot be spent.

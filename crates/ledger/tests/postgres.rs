@@ -8,7 +8,7 @@ mod suite;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::entry::{Event, Row};
 use reticent_ledger::storage::Storage;
 use reticent_ledger::storage::postgres::Postgres;
@@ -112,7 +112,7 @@ fn a_server_that_was_away_is_found_again() {
     let charge = ask("people", "a", pure("0.1"));
     let first = receipt(&ledger, &charge);
     place.server.kill();
-    let error = ledger.charge(&charge).unwrap_err();
+    let error = ledger.charge(&charge, OnInterruption::Recompute).unwrap_err();
     assert!(error.is_storage(), "{error}");
     place.server.run();
     assert_eq!(receipt_again(&ledger, &charge), first);
@@ -179,7 +179,7 @@ fn a_charge_that_waits_too_long_says_why() {
     // A minute is too long for a test.
     let waiting = DurableLedger::open(&Location::Postgres(place.url() + "?options=-c%20lock_timeout%3D50")).unwrap();
     let charge = ask("people", "a", pure("0.1"));
-    let error = waiting.charge(&charge).unwrap_err();
+    let error = waiting.charge(&charge, OnInterruption::Recompute).unwrap_err();
     assert_eq!(error.to_string(), "the ledger could not be written: it is locked by other processes");
     // Readers go on.
     assert_eq!(waiting.account("people").unwrap().unwrap().charges, 0);
@@ -310,7 +310,9 @@ fn what_others_make_in_public_is_never_run() {
             plant();
         }
         for ledger in [ledger, open(&place)] {
-            assert!(ledger.charge(&ask("people", "b", pure("0.1"))).unwrap_err().is_overdrawn());
+            assert!(
+                ledger.charge(&ask("people", "b", pure("0.1")), OnInterruption::Recompute).unwrap_err().is_overdrawn()
+            );
             assert!(ledger.verify().unwrap().is_sound());
         }
         let ran = administrator.query_one("SELECT count(*) FROM public.ran", &[]).unwrap();
@@ -371,7 +373,11 @@ fn nothing_is_written_where_others_could_undo_it_or_run_with_its_rights() {
     for (number, (plant, remove, found)) in planted.into_iter().enumerate() {
         place.vandalise(plant);
         let charge = ask("people", &number.to_string(), pure("0.1"));
-        assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Damaged(found.clone()), "{plant}");
+        assert_eq!(
+            ledger.charge(&charge, OnInterruption::Recompute).unwrap_err(),
+            Error::Damaged(found.clone()),
+            "{plant}"
+        );
         let findings: Vec<_> = ledger.verify().unwrap().findings.iter().map(ToString::to_string).collect();
         assert_eq!(findings, [format!("the file is damaged: {found}")], "{plant}");
         place.vandalise(remove);
@@ -432,7 +438,7 @@ fn a_ledger_of_version_2_says_what_it_said_and_other_versions_are_refused() {
     assert!(verdict.is_sound() && verdict.entries == 4, "{verdict:?}");
     let (charge, _) = ledger.request("people", "monday").unwrap().unwrap();
     assert!(
-        matches!(ledger.charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
+        matches!(ledger.charge(&charge, OnInterruption::Recompute).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text.starts_with("{\"answer\":"))
     );
     drop(ledger);
     for version in [1, 3] {

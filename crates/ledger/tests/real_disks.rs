@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reticent::ledger::Keeper;
+use reticent::ledger::{Keeper, OnInterruption};
 use reticent_ledger::{DurableLedger, Error, Location};
 
 use support::entries;
@@ -87,7 +87,7 @@ fn a_full_disk_stops_the_ledger_until_there_is_room() {
     assert!(failed.1.to_string().contains("the disk is full"), "{}", failed.1);
     let full = entries(&ledger).unwrap().len();
     assert!(full >= granted.len() && ledger.verify().unwrap().is_sound());
-    assert!(ledger.charge(&charge("people", "while it is full", pure("0.1"))).is_err());
+    assert!(ledger.charge(&charge("people", "while it is full", pure("0.1")), OnInterruption::Recompute).is_err());
 
     fs::remove_file(&ballast).unwrap();
     let again = ask(&ledger, &Step::Charge(failed.0.clone()), &mut receipts).unwrap();
@@ -121,7 +121,7 @@ fn a_read_only_ledger_can_be_read_with_all_that_was_spent() {
         is_read_only(DurableLedger::open(&place(&disk.0)));
         let ledger = DurableLedger::open_to_read(&place(&disk.0)).unwrap();
         assert!(ledger.verify().unwrap().is_sound());
-        is_read_only(ledger.charge(&charge("people", "second", pure("0.25"))));
+        is_read_only(ledger.charge(&charge("people", "second", pure("0.25")), OnInterruption::Recompute));
         let written = entries(&ledger).unwrap();
         assert_eq!(accounts(&ledger).unwrap(), sums(&written).unwrap());
         written
@@ -144,7 +144,7 @@ fn a_read_only_ledger_can_be_read_with_all_that_was_spent() {
         let ledger = DurableLedger::open_to_read(&place(&disk.0)).unwrap();
         assert_eq!(accounts(&ledger).unwrap(), spent, "the log counts");
         assert!(ledger.verify().unwrap().is_sound());
-        is_read_only(ledger.charge(&charge("people", "third", pure("0.25"))));
+        is_read_only(ledger.charge(&charge("people", "third", pure("0.25")), OnInterruption::Recompute));
     }
     // Without the index to the log, SQLite cannot read it where it cannot write.
     fs::remove_file(left.join("ledger.sqlite-shm")).unwrap();

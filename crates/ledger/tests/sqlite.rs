@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use reticent::error::Explained;
-use reticent::ledger::Keeper;
+use reticent::ledger::{Keeper, OnInterruption};
 use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{DurableLedger, Error, Location};
 use rusqlite::Connection;
@@ -122,10 +122,10 @@ fn an_older_copy_written_over_an_open_ledger_gives_nothing_back() {
     let whole = file();
     fs::write(place.path(), backup).unwrap();
     let older = Error::Older(3);
-    assert_eq!(ledger.charge(&ask("people", "b", pure("1"))).unwrap_err(), older);
+    assert_eq!(ledger.charge(&ask("people", "b", pure("1")), OnInterruption::Recompute).unwrap_err(), older);
     assert_eq!(ledger.account("people").unwrap_err(), older);
     assert_eq!(ledger.head().unwrap_err(), older);
     fs::write(place.path(), whole).unwrap();
-    assert!(ledger.charge(&ask("people", "b", pure("1"))).unwrap_err().is_overdrawn());
+    assert!(ledger.charge(&ask("people", "b", pure("1")), OnInterruption::Recompute).unwrap_err().is_overdrawn());
     assert!(ledger.verify().unwrap().is_sound());
 }

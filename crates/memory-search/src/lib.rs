@@ -1,9 +1,10 @@
-//! What an attacker who seizes the machine finds: the memory of another process, and all bytes of a folder. For tests,
-//! on Linux.
+//! What an attacker who seizes the machine finds: the memory of this process or another, and all bytes of a folder. For
+//! tests, on Linux.
 //!
 //! If a process may not read another's memory there is nothing to search, which is reported.
 
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -51,6 +52,40 @@ fn read(process: u32) -> std::io::Result<Vec<u8>> {
         }
     }
     Ok(bytes)
+}
+
+/// Calls `with` with every aligned word in the writable memory of this process, except in the buffer that they are read
+/// into. If the words that it looks for are masked in the program, they are found where they were left, and only there.
+///
+/// # Panics
+/// If the process cannot read its own memory.
+#[inline(never)]
+pub fn own_words(mut with: impl FnMut(u64)) {
+    let maps = fs::read_to_string("/proc/self/maps").expect("the map of this process");
+    let mut memory = File::open("/proc/self/mem").expect("the memory of this process");
+    let mut buffer = vec![0u8; 1 << 16];
+    let own = buffer.as_ptr() as u64..buffer.as_ptr() as u64 + buffer.len() as u64;
+    for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.starts_with("rw"))) {
+        let (from, to) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')).expect("a range");
+        let place = |text| u64::from_str_radix(text, 16).expect("an address");
+        let (mut at, to) = (place(from), place(to));
+        while at < to {
+            let length = buffer.len().min((to - at) as usize);
+            memory.seek(SeekFrom::Start(at)).expect("an address");
+            // Some pages are reserved by the system.
+            if memory.read_exact(&mut buffer[..length]).is_err() {
+                break;
+            }
+            for (index, word) in buffer[..length].chunks_exact(8).enumerate() {
+                if !own.contains(&(at + 8 * index as u64)) {
+                    with(u64::from_ne_bytes(word.try_into().expect("eight bytes")));
+                }
+            }
+            at += length as u64;
+        }
+    }
+    buffer.fill(0);
+    black_box(&buffer);
 }
 
 /// All bytes of all files in a folder and its subfolders.

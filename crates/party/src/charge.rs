@@ -28,8 +28,8 @@ impl Account<'_> {
     pub fn check_budget(&self) -> Result<()> {
         let account = self.ledger.account(self.dataset)?;
         let account = account.ok_or_else(|| reticent_ledger::Error::NoSuchDataset(self.dataset.to_owned()))?;
-        if let Some(entry) = account.suspended {
-            return Err(reticent_ledger::Error::Suspended { dataset: self.dataset.to_owned(), entry }.into());
+        if let Some(suspension) = account.suspended {
+            return Err(reticent_ledger::Error::Suspended { dataset: self.dataset.to_owned(), suspension }.into());
         }
         let terms = Terms { unit: self.task.unit().to_owned(), adjacency: self.task.adjacency() };
         if let Some(registered) = account.dataset.terms.as_ref().filter(|registered| **registered != terms) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reticent::Permit;
 use reticent::error::Explained;
-use reticent::ledger::{Charge, ChargeOutcome, Keeper, Receipt};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent_ledger::{Dataset, DurableLedger};
 use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
@@ -219,15 +219,15 @@ pub struct Capped {
 impl Keeper for Capped {
     type Error = Error;
 
-    fn charge(&self, charge: &Charge) -> Result<ChargeOutcome> {
+    fn charge(&self, charge: &Charge, on_interruption: OnInterruption) -> Result<ChargeOutcome> {
         let App { ledger, tokens, charging, .. } = &*self.app;
         let token = match (&self.caller.token, self.caller.role) {
             (Some(token), Role::Analyst) => token,
-            _ => return Ok(ledger.charge(charge)?),
+            _ => return Ok(ledger.charge(charge, on_interruption)?),
         };
         let _turn = charging.lock().unwrap_or_else(PoisonError::into_inner);
         let reservation = tokens.reserve(token, &charge.dataset, &charge.request, &charge.guarantee)?;
-        match ledger.charge(charge) {
+        match ledger.charge(charge, on_interruption) {
             Ok(charged) => Ok(charged),
             Err(error) => {
                 // After a disk failure the charge may have been written: the reservation stays.
@@ -245,6 +245,14 @@ impl Keeper for Capped {
 
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String> {
         Ok(self.app.ledger.fail(receipt, failure)?)
+    }
+
+    fn begin_run(&self, receipt: &Receipt) -> Result<()> {
+        Ok(self.app.ledger.begin_run(receipt)?)
+    }
+
+    fn end_run(&self, receipt: &Receipt) -> Result<()> {
+        Ok(self.app.ledger.end_run(receipt)?)
     }
 
     fn permit(&self, receipt: &Receipt) -> Result<Permit> {

@@ -9,10 +9,10 @@ use reticent_bounding::PublicKeys;
 
 use reticent::message;
 
-use crate::algebra::column::{Column, cell};
+use crate::algebra::column::Column;
 use crate::algebra::data::sound;
 use crate::algebra::function::Membership;
-use crate::algebra::{Expr, Function, Rows, Type, Value};
+use crate::algebra::{Expr, Function, Rows, Type};
 use crate::error::{Error, Result, no_such};
 use crate::options::Options;
 use crate::resolve::Resolved;
@@ -62,9 +62,9 @@ impl KnownKeys {
         }
         for (key, values) in resolved.measured.keys.clone().into_iter().zip(known) {
             let Some((values, _)) = values else { continue };
-            let list: Vec<Value> = (0..values.len()).map(|row| cell(&values, row)).collect();
-            let set = Function::In(Membership::new(key.kind(), &list));
-            let condition = Expr::call(set, vec![key]);
+            let mut set = Membership::empty(key.kind());
+            set.extend(&values);
+            let condition = Expr::call(Function::In(set), vec![key]);
             let rows = condition.and_then(|condition| Rows::filter(&resolved.measured.rows, condition));
             resolved.measured.rows = Arc::new(rows.expect("a condition over its columns"));
         }
@@ -74,6 +74,15 @@ impl KnownKeys {
     /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.texts.iter().map(Vec::len).product()
+    }
+
+    /// Returns the bytes of the texts of all keys.
+    pub fn text_bytes(&self) -> usize {
+        let of = |column: &Vec<String>| {
+            let once: usize = column.iter().map(String::len).sum();
+            once.saturating_mul(self.len() / column.len())
+        };
+        self.texts.iter().map(of).fold(0, usize::saturating_add)
     }
 
     /// The key as written: a text for each column.

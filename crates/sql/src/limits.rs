@@ -30,13 +30,18 @@ impl RunLimits {
         usize::try_from(self.memory.unwrap_or_else(|| machine_memory() / 2)).unwrap_or(usize::MAX)
     }
 
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(cores).max(1)
+    }
+
     /// An engine for one run, whose time starts now.
     pub fn engine(&self) -> Engine {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let folder = self.folder.clone().unwrap_or_else(std::env::temp_dir);
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         Engine {
-            threads: self.threads.unwrap_or_else(cores).max(1),
+            threads: self.threads(),
             buckets: BUCKETS,
             memory: Memory::new(self.memory()).spilling_to(folder),
             interrupt: deadline.map_or_else(Interrupt::new, Interrupt::at),

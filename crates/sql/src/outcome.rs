@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::query::Query;
 
 /// A longer answer is too large: the ledger could not store it.
-const LONGEST: usize = 1 << 27;
+pub(crate) const LONGEST: usize = 1 << 27;
 
 /// The result of a charged query. The ledger stores it with the request, and repeating the request returns it again.
 ///

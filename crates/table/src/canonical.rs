@@ -9,7 +9,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::convert::{unpacked, value};
+use crate::convert::{value, with_values};
 use crate::text::is_too_long;
 use crate::types::Type;
 use crate::{Broken, UnitType};
@@ -18,13 +18,12 @@ const SECONDS_A_DAY: i64 = 86_400;
 
 /// Converts a column to units of this form.
 pub fn unit(array: &ArrayRef, form: UnitType) -> Result<ArrayRef, Broken> {
-    let array = &unpacked(array)?;
-    match form {
+    with_values(array, |array| match form {
         UnitType::Signed if UnitType::of(array.data_type()) == Ok(form) => value(array, Type::Integer),
         UnitType::Unsigned if UnitType::of(array.data_type()) == Ok(form) => Ok(array.clone()),
         UnitType::Text => text(array),
         _ => Err(Broken),
-    }
+    })
 }
 
 fn text(array: &ArrayRef) -> Result<ArrayRef, Broken> {

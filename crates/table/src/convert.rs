@@ -5,25 +5,43 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, TimeUnit};
 use arrow_select::take::take;
 
 use crate::text::limited;
 use crate::{Broken, Type};
 
-/// The values of a dictionary, one for each row; any other array unchanged.
-pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, Broken> {
-    match array.as_any_dictionary_opt() {
-        Some(dictionary) => take(dictionary.values(), dictionary.keys(), None).map_err(|_| Broken),
-        None => Ok(array.clone()),
-    }
+/// Converts an array. Of a dictionary, each value is converted once, and the rows that have it share the result: written
+/// out, one long text in many rows would take more memory than the file, or more than an array can have.
+pub fn with_values(
+    array: &ArrayRef,
+    convert: impl Fn(&ArrayRef) -> Result<ArrayRef, Broken>,
+) -> Result<ArrayRef, Broken> {
+    let Some(dictionary) = array.as_any_dictionary_opt() else { return convert(array) };
+    let values = dictionary.values();
+    let keys = if values.is_empty() { Vec::new() } else { dictionary.normalized_keys() };
+    // A batch may use few of them.
+    let (mut used, mut places) = (Vec::new(), vec![None; values.len()]);
+    let mut place = |key: usize| {
+        *places[key].get_or_insert_with(|| {
+            used.push(key as u64);
+            (used.len() - 1) as u32
+        })
+    };
+    let of_row = |row: usize| keys.get(row).filter(|_| array.is_valid(row)).map(|&key| place(key));
+    let rows: UInt32Array = (0..array.len()).map(of_row).collect();
+    let used = take(values, &UInt64Array::from(used), None).map_err(|_| Broken)?;
+    take(&convert(&used)?, &rows, None).map_err(|_| Broken)
 }
 
 /// Converts a column to a [`Type`], which must be the one that [`Type::of`] returns.
 pub fn value(array: &ArrayRef, wanted: Type) -> Result<ArrayRef, Broken> {
+    with_values(array, |array| of_type(array, wanted))
+}
+
+fn of_type(array: &ArrayRef, wanted: Type) -> Result<ArrayRef, Broken> {
     use DataType::*;
-    let array = &unpacked(array)?;
     let found = array.data_type();
     if Type::of(found) != Some(wanted) {
         return Err(Broken);
@@ -168,6 +186,22 @@ mod tests {
         let values: ArrayRef = Arc::new(LargeStringArray::from(vec![Some("x"), None]));
         let texts = converted(DictionaryArray::new(keys, values), Type::Text);
         assert_eq!(texts.as_string_view(), &StringViewArray::from(vec![None, None, Some("x")]));
+        let nothing: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
+        let texts = converted(DictionaryArray::new(Int8Array::new_null(2), nothing), Type::Text);
+        assert_eq!(texts.as_string_view(), &StringViewArray::new_null(2));
+    }
+
+    /// Written out, these texts would take 2 GiB, and 512 MiB where they are not too long.
+    #[test]
+    fn rows_share_the_texts_of_a_dictionary() {
+        let rows = 8192;
+        for (length, is_null) in [(65_000, false), (262_144, true)] {
+            let values: ArrayRef = Arc::new(StringArray::from(vec!["unused".to_owned(), "x".repeat(length)]));
+            let keys = Int32Array::from_value(1, rows);
+            let texts = converted(DictionaryArray::new(keys, values), Type::Text);
+            assert_eq!(texts.null_count(), if is_null { rows } else { 0 });
+            assert!(texts.get_array_memory_size() < 1 << 20, "{}", texts.get_array_memory_size());
+        }
     }
 
     #[test]

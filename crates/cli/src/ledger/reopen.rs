@@ -14,7 +14,7 @@ use crate::output::print;
 /// The arguments of `reticent ledger reopen`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk) may do so because of \
+    after_help = "A run that ends without an answer (a memory or time limit, a damaged file, a full disk, a process that was killed) may do so because of \
 one person's rows, and no epsilon covers that. So its dataset is suspended: nothing more is charged to it until you, who are \
 responsible for the data, have found out why. `reticent ledger history` shows the query. Raise the limit, or repair the file; if \
 the query was written to fail, talk to its author. Then reopen the dataset.

@@ -61,8 +61,8 @@ fn table(place: &Place, accounts: &[Account]) -> String {
     let header = ["dataset", "unit", "adjacency", "budget", "spent", "left", "used", "charges"];
     let table = aligned_table(&header, accounts.iter().flat_map(rows), |place| place + 1 == header.len());
     let suspended = accounts.iter().filter_map(|account| {
-        let (name, entry) = (printable(&account.dataset.name), account.suspended?);
-        Some(format!("{name} is suspended: entry {entry} ended without an answer; `reticent ledger reopen` lifts the suspension\n"))
+        let (name, suspension) = (printable(&account.dataset.name), account.suspended?);
+        Some(format!("{name} is suspended: {suspension}; `reticent ledger reopen` lifts the suspension\n"))
     });
     format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
 }

@@ -3,15 +3,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `interrupt` | Ctrl-C |
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
-mod interrupt;
 pub mod show;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use reticent::secrets::Quiet;
@@ -26,6 +25,7 @@ pub use arguments::{Arguments, Question};
 
 use crate::accounting::payer;
 use crate::exit::{REFUSED, usage};
+use crate::interrupt::on_signals;
 use crate::output::{say, wrapped};
 
 /// Runs the command.
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         show::dry_run(&query, arguments.question.expect_rows, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = payer(&arguments.accounting.settings(), place.as_deref())?;
+    let account = Arc::new(payer(&arguments.accounting.settings(), place.as_deref())?);
     account.refuse_other_budgets(&files)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
@@ -63,7 +63,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     // Set up before the charge, so that every charge gets an outcome.
     let engine = limits.engine();
-    interrupt::on_ctrl_c(&engine.interrupt)?;
+    let interrupt = engine.interrupt.clone();
+    let stop = move || {
+        interrupt.stop();
+        say!("interrupted; what was charged stays charged, and the same --request fails from now on");
+    };
+    on_signals(&account, Some(stop))?;
     let query = query.with_engine(engine);
     let answer = QueryOutcome::stored_answer(&account.release(request, |permit| query.run(permit))?)?;
     show::answer(&answer, arguments.format)?;

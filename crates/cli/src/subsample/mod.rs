@@ -13,6 +13,7 @@ mod show;
 
 use std::io::BufReader;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use reticent::message::Spelling;
@@ -26,6 +27,7 @@ pub use arguments::{Arguments, BlockArguments};
 
 use crate::accounting::payer;
 use crate::exit::usage;
+use crate::interrupt::on_signals;
 use crate::output::{self, progress_bar, say};
 
 /// Runs `reticent subsample`.
@@ -46,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         show::dry_run(&DryRun::new(&subsample, &trial), arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = payer(&arguments.accounting.settings(), Some(&arguments.data))?;
+    let account = Arc::new(payer(&arguments.accounting.settings(), Some(&arguments.data))?);
     // A request that was charged before is not run again.
     if subsample.needs_trial() && account.remembered()?.is_none() {
         subsample.try_out(&trial)?;
@@ -54,6 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let request = request(arguments, &subsample)?;
     subsample.words().iter().for_each(|line| say!("{}", line.spelled(Spelling::Flag)));
     let (guarantee, bar) = (subsample.plan().guarantee().clone(), progress_bar(subsample.plan().runs(), "runs"));
+    on_signals(&account, None::<fn()>)?;
     let kept = account.release(request, |permit| {
         let result = subsample.run(permit, || bar.inc(1));
         bar.finish_and_clear();

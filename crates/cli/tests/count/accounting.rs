@@ -190,7 +190,7 @@ fn an_interrupted_request_is_counted_when_it_is_asked_again() {
     assert_eq!(asked(&whole).status.code(), Some(0));
     let open = |place: &Path| DurableLedger::open(&Location::File(place.into())).expect("a ledger");
     let (charge, _) = open(&whole).request("people", "monday").expect("readable").expect("charged");
-    open(&place).charge(&charge).expect("charged");
+    open(&place).charge(&charge, reticent::ledger::OnInterruption::Recompute).expect("charged");
     let output = asked(&place);
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), values_from(1, &output).len()), (Some(0), 3), "{said}");

@@ -1,5 +1,6 @@
 //! Queries written to learn more than an answer, or to keep the machine busy.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -100,5 +101,53 @@ fn a_query_that_is_hard_to_plan_ends_soon() {
         assert!(matches!(output.status.code(), Some(0 | 2)), "{start}: {:?} {said}", output.status);
         assert!(began.elapsed() < Duration::from_secs(120), "{start}: {:?}", began.elapsed());
         assert!(said.len() < 10_000, "{start}: an error of {} bytes", said.len());
+    }
+}
+
+/// One private row meets hundreds of public rows with a long text, which is in memory once. Copied for all rows at once, it
+/// would take several times the limit, and an end of the process would reveal that the row is there.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_row_does_not_take_memory_beyond_the_limit() {
+    const LIMIT: usize = 64;
+    let desk = Desk::new("memory");
+    desk.write("people.csv", "user\nu1\n");
+    let numbers: String = (0..400).map(|number| format!("{number}\n")).collect();
+    desk.write("numbers.csv", format!("n\n{numbers}"));
+    let list = |of: &str| (0..16).map(|item| of.replace('#', &item.to_string())).collect::<Vec<_>>().join(", ");
+    let joined = "people CROSS JOIN (SELECT n, repeat('x', 60000) AS s FROM numbers) AS b";
+    let distinct = "people CROSS JOIN (SELECT lpad(CAST(n AS TEXT), 60000, 'x') AS s FROM numbers WHERE n < 300) AS b";
+    let levels: String =
+        (1..=60).map(|level| format!(", c{level} AS (SELECT reverse(s) AS s FROM c{})", level - 1)).collect();
+    for sql in [
+        format!(
+            "SELECT COUNT(*) FROM {joined} JOIN (SELECT {}) AS c ON {}",
+            list("repeat('x', 60000) AS s#"),
+            list("b.s = c.s#").replace(',', " AND")
+        ),
+        format!(
+            "SELECT COUNT(*) FROM (SELECT user, {} FROM {joined} GROUP BY user) AS q WHERE m0 <> ''",
+            list("max(reverse(substr(s, # + 1))) AS m#")
+        ),
+        format!("SELECT {}, COUNT(*) FROM (SELECT {} FROM {distinct}) AS q GROUP BY {0}", list("k#"), list("s AS k#")),
+        format!("WITH c0 AS (SELECT s FROM {joined} WHERE n < 80){levels} SELECT COUNT(*) FROM c60 WHERE s <> ''"),
+    ] {
+        let mut command = desk.program();
+        command.arg("query").arg(&sql).args(["--table", "people=people.csv", "--public-table", "numbers=numbers.csv"]);
+        command.args("--unit user --max-rows 1 --max-groups 1 --epsilon 1 --delta 1e-6 --no-ledger".split(' '));
+        command.arg(format!("--memory-limit={LIMIT}MiB")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program starts");
+        let mut most = 0;
+        while child.try_wait().expect("it runs").is_none() {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+            most = most.max(kibibytes.unwrap_or_default() >> 10);
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        let code = child.wait().expect("it ended").code();
+        assert!(matches!(code, Some(0 | 1)), "{sql}: {code:?}");
+        // A thread takes at most 128 MiB beyond the limit, and the program itself 40.
+        assert!((10..=LIMIT + 128 + 40).contains(&most), "{sql}: {most} MiB");
     }
 }

@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Location};
 
 use super::*;
@@ -65,7 +65,7 @@ fn a_request_that_crashed_is_not_computed_again() {
     let second = desk.0.join("second.sqlite");
     let ledger = DurableLedger::create(&Location::File(second.clone())).expect("a ledger");
     ledger.register(&Dataset { name: dataset, budget: Budget::Unlimited, terms: None }).expect("registered");
-    assert!(matches!(ledger.charge(&charge), Ok(ChargeOutcome::New(_))));
+    assert!(matches!(ledger.charge(&charge, OnInterruption::Recompute), Ok(ChargeOutcome::New(_))));
     drop(ledger);
     let arguments = format!("{arguments} --ledger {}", second.display());
     for _ in 0..2 {
@@ -89,7 +89,7 @@ fn an_answer_that_an_older_program_kept_is_printed() {
     let ledger = DurableLedger::open(&Location::File(place)).expect("a ledger");
     let (mut charge, _) = ledger.request(&dataset, "new").expect("readable").expect("charged");
     charge.request = "old".into();
-    let Ok(ChargeOutcome::New(permit)) = ledger.charge(&charge) else { panic!("it is new") };
+    let Ok(ChargeOutcome::New(permit)) = ledger.charge(&charge, OnInterruption::Recompute) else { panic!("it is new") };
     let reticent::ledger::Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
     let old = r#"{"columns":["n"],"rows":[[{"released":{"value":17,"half_width":3.0}}]],"summary":{"guarantee":"ε = 1","unit":"row","adjacency":"add-remove","max_groups":1,"max_rows":1,"split":[],"half_widths":""}}"#;
     ledger.keep(receipt, old).expect("kept");
@@ -199,6 +199,45 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     assert!(said[0].starts_with("interrupted; what was charged stays charged"), "{said:?}");
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
+}
+
+/// The attack: one person's rows decide whether the machine runs out of memory, and the system kills the process after the
+/// charge. Each further charge would buy another such bit.
+#[test]
+fn a_query_whose_process_is_killed_suspends_its_dataset() {
+    let desk = Desk::new("killed");
+    desk.write("visits.csv", visits(1_000_000));
+    let slow = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(note, 50000)) > 3";
+    let next = "--table visits=visits.csv --epsilon 1";
+    for (signal, suspends) in [("-TERM", false), ("-KILL", true)] {
+        let arguments = format!("{next} --request {}", signal.trim_start_matches('-'));
+        let mut command = desk.program();
+        command.arg("query").arg(slow).args(arguments.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.starts_with("charged to")), "it is charged first");
+        // It still computes.
+        desk.answer(COUNT, next);
+        Command::new("kill").args([signal, &child.id().to_string()]).status().expect("it runs");
+        let said: Vec<String> = lines.collect();
+        child.wait().expect("it ends");
+        if !suspends {
+            assert!(said[0].starts_with("interrupted"), "{said:?}");
+            desk.answer(COUNT, next);
+            continue;
+        }
+        let shown = desk.program().args(["ledger", "show"]).output().expect("it starts");
+        for said in [text(&shown.stdout), desk.fails(1, COUNT, next), desk.fails(1, slow, next)] {
+            assert!(said.contains("visits.csv is suspended: the process ended before an outcome was stored"), "{said}");
+            assert!(said.contains("`reticent ledger reopen`"), "{said}");
+        }
+        assert!(desk.fails(1, slow, &arguments).ends_with(UNFINISHED));
+        desk.reopen("visits.csv");
+        desk.answer(COUNT, next);
+    }
+    assert_eq!(desk.all_charges(), 6);
+    let verdict = desk.program().args(["ledger", "verify"]).output().expect("it starts");
+    assert!(verdict.status.success(), "{}", text(&verdict.stdout));
 }
 
 /// What is computed from released values depends on them alone: too much of it is charged and final, but no failure, with

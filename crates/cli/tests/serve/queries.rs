@@ -1,6 +1,6 @@
 //! Private SQL, its charges and its idempotence.
 
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::{DurableLedger, Location};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn a_request_that_crashed_has_no_outcome() {
     let ledger = DurableLedger::open(&Location::File(place.0.join("data/ledger.sqlite"))).expect("a ledger");
     let (mut charge, _) = ledger.request("visits", "monday").expect("readable").expect("charged");
     charge.request = "tuesday".into();
-    assert!(matches!(ledger.charge(&charge), Ok(ChargeOutcome::New(_))));
+    assert!(matches!(ledger.charge(&charge, OnInterruption::Recompute), Ok(ChargeOutcome::New(_))));
     drop(ledger);
     let service = place.start();
     for _ in 0..2 {

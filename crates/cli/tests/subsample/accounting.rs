@@ -175,6 +175,35 @@ fn without_budget_no_row_is_read_and_with_it_the_charge_comes_first() {
     assert_eq!(answered(&child.wait_with_output().expect("it ends")).as_deref(), Some("blue"));
 }
 
+/// How the process ends decides: the user's signal is the user's, and everything else may be the rows'.
+#[test]
+fn a_process_that_is_killed_suspends_and_one_that_is_interrupted_does_not() {
+    let folder = directory("killed");
+    let place = ledger_with(&folder, "100", "1e-2");
+    let pipe = folder.join("pipe.csv");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+    let line =
+        format!("{} --ledger {} --dataset people {UNHURRIED} --program /bin/sh", pipe.display(), place.display());
+    let open = || DurableLedger::open(&Location::File(place.clone())).expect("a ledger");
+    for (number, (signal, suspended)) in [("-INT", false), ("-TERM", false), ("-KILL", true)].into_iter().enumerate() {
+        let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("a pipe");
+        writer.write_all(b"user\n").expect("written");
+        let mut arguments: Vec<&str> = line.split_whitespace().chain(ALMOST_EXACT.split_whitespace()).collect();
+        arguments.extend(["--", "-c", "echo blue"]);
+        let mut child = command(&folder, &arguments).spawn().expect("it starts");
+        let patience = Instant::now() + PATIENCE;
+        while charges(&place).len() == number {
+            assert!(Instant::now() < patience, "it is charged before there is a row");
+            std::thread::sleep(PULSE);
+        }
+        assert_eq!(open().account("people").expect("readable").expect("there").suspended, None);
+        Command::new("kill").args([signal, &child.id().to_string()]).status().expect("it runs");
+        child.wait().expect("it ends");
+        let found = open().account("people").expect("readable").expect("there").suspended;
+        assert_eq!(found.is_some_and(|suspension| suspension.process_ended), suspended, "{signal}");
+    }
+}
+
 #[test]
 fn nothing_is_charged_on_request_and_that_is_said() {
     let folder = directory("no-ledger");

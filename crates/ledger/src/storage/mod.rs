@@ -13,6 +13,7 @@ pub mod sqlite;
 
 use crate::entry::Row;
 use crate::error::Result;
+use crate::run::Holder;
 
 /// Stores rows.
 pub trait Storage: Send {
@@ -63,6 +64,11 @@ pub trait Pages {
     fn last_charges(&mut self, dataset: &str) -> Result<Vec<Row>>;
     /// The row that recorded the release of a charge, and the release.
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>>;
+    /// Holds a lock, from now on until the storage is dropped or this process ends, in whatever way; does nothing if it is
+    /// held already. A storage holds one at a time.
+    fn hold(&mut self, holder: Holder) -> Result<()>;
+    /// Whether a process holds this lock.
+    fn is_held(&mut self, holder: Holder) -> Result<bool>;
     /// Appends a row, and the release that it records.
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()>;
 }

@@ -22,6 +22,11 @@
 //! server's default, and a server that runs without `fsync` or `full_page_writes`, or that continues after a failed
 //! `fsync`, is refused.
 //!
+//! # Processes that compute
+//! A process that computes a charge holds an advisory lock, from before its first such charge, on a connection of its
+//! own: when the server has noticed that this connection is gone, so is the process. A server that is restarted forgets
+//! all locks, and what was being computed then counts as lost.
+//!
 //! # Failures
 //! After any failure the connection is closed, and the next use opens a new one. If the reply to a commit is lost, it
 //! is unknown whether the commit was made; repeating the request with the same id settles it.
@@ -45,8 +50,11 @@ use super::{Pages, Storage};
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
+use crate::run::Holder;
 
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
+/// The version before charges said by which process they are computed. It has the same tables.
+const OLDER: i32 = 2;
 /// The advisory lock held while creating the schema: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
@@ -76,7 +84,7 @@ const SCHEMA: &str = "
     );
     CREATE TABLE reticent_ledger.writing ();
     CREATE TABLE reticent_ledger.format (version INTEGER NOT NULL);
-    INSERT INTO reticent_ledger.format VALUES (2);
+    INSERT INTO reticent_ledger.format VALUES (3);
 ";
 
 /// Every wait has a limit, unless the URL or the server sets another one. A plan made while the ledger was small must
@@ -108,6 +116,23 @@ const READ: &str = "
     SET LOCAL search_path = pg_catalog, pg_temp;
     SET LOCAL row_security = off;
 ";
+
+/// Holds a lock as long as the transaction is open, which nothing else is done in. A lock of the session could survive
+/// its process in a connection pooler. It is shared, so that it can be taken again while the server has not noticed yet
+/// that an earlier connection is gone.
+const HOLD: &str = "
+    BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
+    SET LOCAL search_path = pg_catalog, pg_temp;
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    SELECT pg_catalog.set_config('transaction_timeout', '0', true)
+        WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL;
+";
+/// A standby does not know the locks of its primary server.
+const HELD: &str = "
+    SELECT pg_catalog.pg_is_in_recovery() OR EXISTS (
+        SELECT FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_database AS d ON d.oid = l.database
+        WHERE l.locktype = 'advisory' AND l.granted AND d.datname = pg_catalog.current_database() AND l.objsubid = 1
+            AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint)";
 
 /// Settings with which a server could lose acknowledged commits.
 const UNSAFE_SETTINGS: [(&str, &str); 3] = [("fsync", "off"), ("full_page_writes", "off"), ("data_sync_retry", "on")];
@@ -205,6 +230,8 @@ pub struct Postgres {
     address: Address,
     /// Closed after a failure.
     connection: Option<Connection>,
+    /// The connection that holds the lock of this process while it computes.
+    holding: Option<Client>,
 }
 
 impl Postgres {
@@ -213,7 +240,7 @@ impl Postgres {
     /// # Errors
     /// If the server cannot be reached or could lose acknowledged commits, or the schema holds something else.
     pub fn create(url: &str) -> Result<Self> {
-        let mut storage = Self { address: Address::parse(url)?, connection: None };
+        let mut storage = Self { address: Address::parse(url)?, connection: None, holding: None };
         let mut connection = storage.connect()?;
         connection.make_schema().map_err(|error| failure("created", &error))?;
         storage.check(&mut connection)?;
@@ -227,7 +254,7 @@ impl Postgres {
     /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of another version or something
     /// else; [`Error::Storage`] if the server cannot be reached or could lose acknowledged commits.
     pub fn open(url: &str) -> Result<Self> {
-        let mut storage = Self { address: Address::parse(url)?, connection: None };
+        let mut storage = Self { address: Address::parse(url)?, connection: None, holding: None };
         let mut connection = storage.connect()?;
         storage.check(&mut connection)?;
         storage.connection = Some(connection);
@@ -284,7 +311,15 @@ impl Postgres {
         }
         let versions = client.query("SELECT version FROM reticent_ledger.format", &[]).map_err(failed)?;
         match versions.as_slice() {
-            [row] if row.try_get::<_, i32>(0).is_ok_and(|version| version == VERSION) => Ok(()),
+            [row] => match row.try_get(0) {
+                Ok(VERSION) => Ok(()),
+                // From now on earlier versions of this program leave it alone. A role that only charges cannot do this.
+                Ok(OLDER) => {
+                    let _ = client.execute("UPDATE reticent_ledger.format SET version = $1::integer", &[&VERSION]);
+                    Ok(())
+                }
+                _ => Err(other()),
+            },
             _ => Err(other()),
         }
     }
@@ -308,10 +343,14 @@ impl Postgres {
     fn transact(&mut self, writes: bool, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
         let (statements, doing) = if writes { (WRITE, "written") } else { (READ, "read") };
         // Moved out of `self`, so that a panic or a failure closes the connection.
-        let mut transaction = Transaction { connection: self.begin(statements, doing)?, failed: None };
+        let connection = self.begin(statements, doing)?;
+        let (address, client) = (&self.address, self.holding.take());
+        let mut transaction =
+            Transaction { connection, failed: None, lock: Lock { address, client, is_checked: false } };
         let outcome = if writes { transaction.refuse_foreign() } else { Ok(()) };
         let outcome = outcome.and_then(|()| work(&mut transaction));
-        let Transaction { mut connection, failed } = transaction;
+        let Transaction { mut connection, failed, lock } = transaction;
+        self.holding = lock.client;
         let mut end = |statement| connection.client.batch_execute(statement).map_err(|error| failure(doing, &error));
         match (outcome, failed) {
             // After a failed statement, the server acknowledges a COMMIT but rolls back.
@@ -427,13 +466,37 @@ impl Connection {
     }
 }
 
-struct Transaction {
+/// What holds the lock of this process.
+struct Lock<'storage> {
+    address: &'storage Address,
+    client: Option<Client>,
+    /// Whether the connection is known to be alive.
+    is_checked: bool,
+}
+
+impl Lock<'_> {
+    /// Takes the lock, unless it is held.
+    fn hold(&mut self, holder: Holder) -> Result<()> {
+        let alive = |client: &mut Client| client.batch_execute("SELECT 1").is_ok();
+        if !self.is_checked && !self.client.as_mut().is_some_and(alive) {
+            let mut client = self.address.connect()?;
+            let lock = format!("{HOLD} SELECT pg_catalog.pg_advisory_xact_lock_shared({}::bigint);", holder.number());
+            client.batch_execute(&lock).map_err(|error| failure("written", &error))?;
+            self.client = Some(client);
+        }
+        self.is_checked = true;
+        Ok(())
+    }
+}
+
+struct Transaction<'storage> {
     connection: Connection,
     /// The first error: after it the server rejects all further statements.
     failed: Option<Error>,
+    lock: Lock<'storage>,
 }
 
-impl Transaction {
+impl Transaction<'_> {
     fn query(
         &mut self,
         sql: &'static str,
@@ -463,7 +526,7 @@ impl Transaction {
     }
 }
 
-impl Pages for Transaction {
+impl Pages for Transaction<'_> {
     fn last(&mut self) -> Result<Option<Row>> {
         self.one(LAST, &[])
     }
@@ -502,6 +565,15 @@ impl Pages for Transaction {
         let missing = || Error::Damaged(format!("the release of entry {} is missing", row.number));
         let text = texts.first().and_then(|row| row.try_get(0).ok()).ok_or_else(missing)?;
         Ok(Some((row, text)))
+    }
+
+    fn hold(&mut self, holder: Holder) -> Result<()> {
+        self.lock.hold(holder)
+    }
+
+    fn is_held(&mut self, holder: Holder) -> Result<bool> {
+        let rows = self.query(HELD, &[&holder.number()], "read")?;
+        rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(|error| failure("read", &error)))
     }
 
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {

@@ -10,6 +10,11 @@
 //! older copy is written over the file, the next transaction reads it, and notices that entries this process has seen
 //! are gone (`witness`).
 //!
+//! # Processes that compute
+//! A process that computes a charge holds a lock on an empty file beside the ledger, `-run-` and 16 digits. It has the
+//! ledger's permissions. It is made before the first such charge, outlives no process, and is removed when the ledger is
+//! closed, or by the first who finds it without a lock. A missing file is one that nobody holds.
+//!
 //! # Read-only disks
 //! Nothing can be charged. A ledger can be read if there is no log beside it, or if SQLite can read the log; a ledger
 //! whose log cannot be read would understate what was spent, and is refused.
@@ -23,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reticent_durable::opening::READ_ONLY;
-use reticent_durable::{Failure, Files, Form, Journal, Opening, SystemFiles, beside};
+use reticent_durable::{Failure, Files, Form, Held, Journal, Opening, SystemFiles, beside};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
@@ -33,7 +38,9 @@ use super::{Pages, Storage};
 use crate::error::{Error, Result};
 
 /// "RtLg": SQLite's application id, which marks the file as a ledger.
-const FORM: Form = Form { application: 0x5274_4c67, version: 2, schema: SCHEMA, journal: Journal::Log };
+const FORM: Form = Form { application: 0x5274_4c67, version: 3, schema: SCHEMA, journal: Journal::Log };
+/// The version before charges said by which process they are computed. It has the same tables.
+const OLDER: i64 = 2;
 /// How long a writer waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -47,6 +54,8 @@ pub struct Sqlite {
     connection: Option<Connection>,
     /// The files that this connection, or the previous one, opened.
     opened: Option<Opened>,
+    /// The lock of this process while it computes.
+    held: Option<Held>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +137,7 @@ impl Sqlite {
         // SQLite keeps its log beside the file itself, not beside a link to it.
         let own = if files.system().is_none() { path.canonicalize().ok() } else { None };
         let path = own.unwrap_or_else(|| path.into());
-        let mut storage = Self { path, files, access, connection: None, opened: None };
+        let mut storage = Self { path, files, access, connection: None, opened: None, held: None };
         storage.connect(create)?;
         Ok(storage)
     }
@@ -169,9 +178,18 @@ impl Sqlite {
         if !create && opening.is_empty(&connection)? {
             return Err(Error::Missing(self.path.display().to_string()));
         }
-        match self.access {
-            Access::Write => opening.prepare(&mut connection)?,
-            Access::ReadOnly | Access::Immutable => opening.identify(&connection)?,
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
+        let older = Opening { form: Form { version: OLDER, ..FORM }, ..opening };
+        match (self.access, version) {
+            (Access::Write, OLDER) => {
+                // Another process may be doing the same.
+                older.prepare(&mut connection).or_else(|_| opening.prepare(&mut connection))?;
+                // From now on earlier versions of this program leave it alone.
+                connection.pragma_update(None, "user_version", FORM.version).map_err(failed)?;
+            }
+            (Access::Write, _) => opening.prepare(&mut connection)?,
+            (Access::ReadOnly | Access::Immutable, OLDER) => older.identify(&connection)?,
+            (Access::ReadOnly | Access::Immutable, _) => opening.identify(&connection)?,
         }
         Ok(connection)
     }
@@ -191,14 +209,14 @@ impl Sqlite {
     fn transact(
         &mut self,
         behavior: TransactionBehavior,
-        work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<()>,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<()>,
     ) -> Result<()> {
         let writes = matches!(behavior, TransactionBehavior::Immediate);
         let doing = if writes { "written" } else { "read" };
         let outcome = (|| {
             let _turn = if writes { self.files.turn(&beside(&self.path, "-turn"), PATIENCE) } else { None };
             self.connect(false)?;
-            let Self { path, files, connection: Some(connection), opened: Some(opened), .. } = &mut *self else {
+            let Self { path, files, connection: Some(connection), opened: Some(opened), held, .. } = &mut *self else {
                 unreachable!("it was just opened")
             };
             // Read from the file each time: cached pages would hide that the file was overwritten.
@@ -207,7 +225,7 @@ impl Sqlite {
             if writes {
                 objects::refuse_triggers(&transaction)?;
             }
-            work(&transaction)?;
+            work(&mut Transaction { connection: &transaction, path, files: &**files, held })?;
             opened.check(path, &**files)?;
             transaction.commit().map_err(|error| failure(doing, &error))
         })();
@@ -221,17 +239,18 @@ impl Sqlite {
 
 impl Storage for Sqlite {
     fn write(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(TransactionBehavior::Immediate, |transaction| work(&mut Transaction(transaction)))
+        self.transact(TransactionBehavior::Immediate, |pages| work(pages))
     }
 
     fn read(&mut self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
-        self.transact(TransactionBehavior::Deferred, |transaction| work(&mut Transaction(transaction)))
+        self.transact(TransactionBehavior::Deferred, |pages| work(pages))
     }
 
     /// Sets the version again: SQLite writes its page even if nothing changes.
     fn try_writing(&mut self) -> Result<()> {
-        self.transact(TransactionBehavior::Immediate, |transaction| {
-            transaction.pragma_update(None, "user_version", FORM.version).map_err(|error| failure("written", &error))
+        self.transact(TransactionBehavior::Immediate, |pages| {
+            let again = pages.connection.pragma_update(None, "user_version", FORM.version);
+            again.map_err(|error| failure("written", &error))
         })
     }
 

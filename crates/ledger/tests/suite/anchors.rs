@@ -1,6 +1,6 @@
 //! Older copies and rewritten chains are found with an anchor, and are not without one.
 
-use reticent::ledger::{Keeper, Ledger, Receipt, Releases};
+use reticent::ledger::{Keeper, Ledger, OnInterruption, Receipt, Releases};
 use reticent_ledger::{Anchor, DurableLedger, Error, Event};
 
 use super::tampering::{furnish, rewrite};
@@ -29,7 +29,7 @@ fn betrayed(place: &dyn Place, anchor: &Anchor, finding: &str) {
     assert!(findings.iter().any(|found| found.contains(finding)), "{findings:?}");
     // New, answered before, and charged but not answered.
     for (dataset, request) in [("people", "new"), ("people", "request 1"), ("people", "request 5")] {
-        let charged = ledger.charge(&ask(dataset, request, pure("0.01")));
+        let charged = ledger.charge(&ask(dataset, request, pure("0.01")), OnInterruption::Recompute);
         assert!(matches!(charged, Err(Error::NotAnchored(_))), "{request}: {charged:?}");
     }
     for dataset in ["new", "people"] {
@@ -85,7 +85,7 @@ pub fn the_anchor_of_another_ledger_fits_none(fresh: Fresh) {
     let folder = tempfile::tempdir().unwrap();
     let own = Anchor::new(folder.path().join("own.json"));
     let ledger = || -> DurableLedger { open(&*other).anchored(own.clone()) };
-    let missing = ledger().charge(&ask("people", "too early", pure("0.01"))).unwrap_err();
+    let missing = ledger().charge(&ask("people", "too early", pure("0.01")), OnInterruption::Recompute).unwrap_err();
     assert!(missing.to_string().contains("there is no anchor"), "{missing}");
     // Nor by registering, which other commands do by themselves.
     assert!(matches!(ledger().register(&limited("new", pure("1"))), Err(Error::NotAnchored(_))));
@@ -107,7 +107,7 @@ pub fn an_anchor_that_cannot_be_moved_costs_nothing(fresh: Fresh) {
     let before = history(&ledger);
     std::fs::create_dir(folder.path().join("head.json.new")).unwrap();
     for request in ["new", "request 1"] {
-        let refused = ledger.charge(&ask("people", request, pure("0.01")));
+        let refused = ledger.charge(&ask("people", request, pure("0.01")), OnInterruption::Recompute);
         assert!(matches!(refused, Err(Error::Storage { doing: "anchored", .. })), "{refused:?}");
     }
     assert_eq!(history(&ledger), before);

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{ChargeOutcome, Keeper};
+use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
 use reticent::privacy::Adjacency;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Event, Registration, Spend, Terms};
 
@@ -17,7 +17,7 @@ pub fn ten_tenths_exhaust_one_exactly(fresh: Fresh) {
     for tenth in 0..9 {
         receipt(&ledger, &ask("people", &format!("tenth {tenth}"), pure("0.1")));
     }
-    let much = ledger.charge(&ask("people", "too much", pure("0.2"))).unwrap_err();
+    let much = ledger.charge(&ask("people", "too much", pure("0.2")), OnInterruption::Recompute).unwrap_err();
     assert_eq!(
         much.to_string(),
         "not enough budget left for people: this costs ε = 0.2, and ε = 0.1 of ε = 1 is left; ε = 0.1 would fit"
@@ -26,7 +26,7 @@ pub fn ten_tenths_exhaust_one_exactly(fresh: Fresh) {
     drop(ledger);
     let ledger = open(&*place);
     receipt(&ledger, &ask("people", "the last", pure("0.1")));
-    let nothing = ledger.charge(&ask("people", "one more", pure("1e-300"))).unwrap_err();
+    let nothing = ledger.charge(&ask("people", "one more", pure("1e-300")), OnInterruption::Recompute).unwrap_err();
     assert!(nothing.is_overdrawn() && nothing.to_string().ends_with("nothing more fits"), "{nothing}");
     assert_eq!(ledger.account("people").unwrap().unwrap().spent, [(rows(), Spend::of(&pure("1")))]);
     assert!(ledger.verify().unwrap().is_sound());
@@ -60,7 +60,8 @@ pub fn every_currency_is_added_up_by_itself(fresh: Fresh) {
         receipt(&ledger, &ask(dataset, &format!("granted {place}"), cost));
     }
     for (place, (dataset, cost, reason)) in refused.into_iter().enumerate() {
-        let error = ledger.charge(&ask(dataset, &format!("refused {place}"), cost)).unwrap_err();
+        let error =
+            ledger.charge(&ask(dataset, &format!("refused {place}"), cost), OnInterruption::Recompute).unwrap_err();
         assert!(error.to_string().ends_with(reason), "{error}");
     }
     let spent: Vec<_> = ledger.accounts().unwrap().into_iter().map(|account| account.spent[0].1.to_string()).collect();
@@ -108,7 +109,7 @@ pub fn a_limit_set_later_counts_what_was_spent(fresh: Fresh) {
     assert_eq!(ledger.register(&limit).unwrap(), Registration::Unchanged);
     assert!(matches!(ledger.register(&limited("people", zcdp("9"))), Err(Error::DatasetExists(_))));
     receipt(&ledger, &ask("people", "c", zcdp("0.25")));
-    assert!(ledger.charge(&ask("people", "d", pure("1e-9"))).unwrap_err().is_overdrawn());
+    assert!(ledger.charge(&ask("people", "d", pure("1e-9")), OnInterruption::Recompute).unwrap_err().is_overdrawn());
     let account = ledger.account("people").unwrap().unwrap();
     assert_eq!((account.charges, account.spent), (3, vec![(rows(), Spend::of(&zcdp("0.5")))]));
     assert!(ledger.verify().unwrap().is_sound());
@@ -121,11 +122,11 @@ pub fn other_units_and_adjacencies_are_refused_and_cost_nothing(fresh: Fresh) {
     let before = history(&ledger);
     let mut unit = ask("people", "a", pure("0.1"));
     unit.unit = "user_id".into();
-    assert!(matches!(ledger.charge(&unit), Err(Error::OtherUnit { .. })));
+    assert!(matches!(ledger.charge(&unit, OnInterruption::Recompute), Err(Error::OtherUnit { .. })));
     let mut adjacency = ask("people", "b", pure("0.1"));
     adjacency.adjacency = Adjacency::Replace;
-    assert!(matches!(ledger.charge(&adjacency), Err(Error::OtherAdjacency { .. })));
-    let unknown = ledger.charge(&ask("animals", "c", pure("0.1")));
+    assert!(matches!(ledger.charge(&adjacency, OnInterruption::Recompute), Err(Error::OtherAdjacency { .. })));
+    let unknown = ledger.charge(&ask("animals", "c", pure("0.1")), OnInterruption::Recompute);
     assert!(matches!(unknown, Err(Error::NoSuchDataset(name)) if name == "animals"));
     assert_eq!(history(&ledger), before);
     // Their ids are still free.
@@ -190,7 +191,7 @@ pub fn names_are_kept_as_they_are(fresh: Fresh) {
     for name in names {
         let account = ledger.account(name).unwrap().unwrap();
         assert_eq!((account.charges, account.spent[0].1.to_string()), (15, "ε = 0.64".into()), "{name}");
-        let again = ledger.charge(&ask(name, "kept", pure("0.5"))).unwrap();
+        let again = ledger.charge(&ask(name, "kept", pure("0.5")), OnInterruption::Recompute).unwrap();
         assert!(matches!(again, ChargeOutcome::AlreadyAnswered(text) if text == name));
     }
     assert!(ledger.verify().unwrap().is_sound());
@@ -207,7 +208,10 @@ pub fn names_that_cannot_be_kept_are_refused(fresh: Fresh) {
         for field in 0..4 {
             let mut charge = ask("people", "a", pure("0.1"));
             *[&mut charge.dataset, &mut charge.request, &mut charge.caller, &mut charge.unit][field] = wrong.into();
-            assert!(matches!(ledger.charge(&charge), Err(Error::Unusable { .. })), "{wrong:?} as field {field}");
+            assert!(
+                matches!(ledger.charge(&charge, OnInterruption::Recompute), Err(Error::Unusable { .. })),
+                "{wrong:?} as field {field}"
+            );
         }
     }
     assert_eq!(history(&ledger), before);
@@ -231,7 +235,7 @@ pub fn accounts_and_history_tell_everything(fresh: Fresh) {
     assert_eq!(entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(matches!(&entries[0].event, Event::Opened { ledger } if ledger.len() == 32));
     assert!(matches!(&entries[1].event, Event::Registered(dataset) if *dataset == limited("people", pure("1"))));
-    assert!(matches!(&entries[2].event, Event::Charged { charge: entry, spent, charges: 1 }
+    assert!(matches!(&entries[2].event, Event::Charged { charge: entry, spent, charges: 1, .. }
             if **entry == charge && *spent == Spend::of(&pure("0.25"))));
     assert!(matches!(&entries[3].event, Event::Released { charge: 3, .. }));
 }

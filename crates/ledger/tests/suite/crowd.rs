@@ -7,8 +7,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::entry::Row;
+use reticent_ledger::run::Holder;
 use reticent_ledger::storage::{Pages, Storage};
 use reticent_ledger::{DurableLedger, Event, Result, Spend};
 
@@ -97,7 +98,7 @@ pub fn work() {
                         return;
                     }
                     let request = format!("{who}-{number}");
-                    match ledger.charge(&ask("people", &request, pure(COST))) {
+                    match ledger.charge(&ask("people", &request, pure(COST)), OnInterruption::Recompute) {
                         Ok(ChargeOutcome::New(permit)) => {
                             let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
                             tell(&format!("granted {request} {}", receipt.entry));
@@ -187,6 +188,12 @@ impl Pages for Later<'_> {
     fn release(&mut self, charge: u64) -> Result<Option<(Row, String)>> {
         self.pages.release(charge)
     }
+    fn hold(&mut self, holder: Holder) -> Result<()> {
+        self.pages.hold(holder)
+    }
+    fn is_held(&mut self, holder: Holder) -> Result<bool> {
+        self.pages.is_held(holder)
+    }
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
         self.rows.push((row.clone(), release.map(String::from)));
         Ok(())
@@ -205,7 +212,10 @@ pub fn without_the_lock_too_much_is_granted(place: &dyn Place, storage: impl Fn(
         let threads: Vec<_> = handles
             .iter()
             .zip(["a", "b"])
-            .map(|(ledger, request)| scope.spawn(move || ledger.charge(&ask("people", request, pure("1"))).is_ok()))
+            .map(|(ledger, request)| {
+                scope
+                    .spawn(move || ledger.charge(&ask("people", request, pure("1")), OnInterruption::Recompute).is_ok())
+            })
             .collect();
         threads.into_iter().filter_map(|thread| thread.join().unwrap().then_some(())).count()
     });

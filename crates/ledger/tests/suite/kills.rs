@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use reticent::exact::Rational;
-use reticent::ledger::{Accounting, ChargeOutcome, Keeper};
+use reticent::ledger::{Accounting, ChargeOutcome, Keeper, OnInterruption};
 use reticent_ledger::{DurableLedger, Event, Spend};
 
 use super::crowd::location_text;
@@ -180,7 +180,7 @@ fn examine(ledger: &DurableLedger, shown: &HashMap<String, Shown>) {
     assert!(sum <= BUDGET.parse().unwrap());
     for (request, Shown { entry, release }) in shown {
         assert_eq!(charged.get(request), Some(entry), "{request} was shown");
-        match ledger.charge(&ask("people", request, pure(COST))).unwrap() {
+        match ledger.charge(&ask("people", request, pure(COST)), OnInterruption::Recompute).unwrap() {
             ChargeOutcome::AlreadyAnswered(kept) => assert_eq!(kept, *release),
             ChargeOutcome::New(_) | ChargeOutcome::Unfinished(_) => {
                 panic!("{request} was shown, but its release was not kept")
@@ -209,7 +209,7 @@ pub fn work() {
                 ledger = Some(DurableLedger::open(&place)?);
             }
             let ledger = ledger.as_ref().expect("just opened");
-            match ledger.charge(&charge)? {
+            match ledger.charge(&charge, OnInterruption::Recompute)? {
                 // What is asked twice is answered with the entry that it had.
                 ChargeOutcome::AlreadyAnswered(kept) => {
                     let (entry, _) = kept.split_once(' ').expect("clients keep their entry's number");

@@ -8,18 +8,20 @@
 //! | [`anchors`] | older copies and rewritten chains are found |
 //! | [`crowd`] | many simultaneous requests: exactly what fits is granted |
 //! | [`kills`] | clients and servers are killed |
+//! | [`runs`] | a process that ends before an outcome was stored suspends its dataset |
 
 pub mod anchors;
 pub mod budgets;
 pub mod crowd;
 pub mod kills;
 pub mod requests;
+pub mod runs;
 pub mod tampering;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Receipt};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Location, Terms};
 
@@ -61,6 +63,13 @@ macro_rules! every_rule {
             foreign_receipts_are_worth_nothing
             a_permit_covers_its_charge_exactly
             two_who_ask_the_same_at_once_show_the_same
+        ]);
+        $crate::suite::every_rule!(@ $attribute, $fresh, runs [
+            a_process_that_ends_before_its_outcome_suspends
+            a_process_that_stores_its_outcomes_suspends_nothing
+            a_stream_suspends_only_while_rows_are_read_for_it
+            all_who_notice_at_once_record_it_once
+            what_was_recorded_as_lost_is_not_kept
         ]);
         $crate::suite::every_rule!(@ $attribute, $fresh, tampering [
             whatever_is_changed_is_found
@@ -127,7 +136,7 @@ pub fn ask(dataset: &str, request: &str, guarantee: Guarantee) -> Charge {
 
 /// The receipt of a charge that is made now.
 pub fn receipt(ledger: &DurableLedger, charge: &Charge) -> Receipt {
-    match ledger.charge(charge).unwrap() {
+    match ledger.charge(charge, OnInterruption::Recompute).unwrap() {
         ChargeOutcome::New(permit) => receipt_of(&permit),
         ChargeOutcome::Unfinished(_) => panic!("charged before"),
         ChargeOutcome::AlreadyAnswered(text) => panic!("answered before: {text}"),
@@ -136,14 +145,15 @@ pub fn receipt(ledger: &DurableLedger, charge: &Charge) -> Receipt {
 
 /// The receipt of a charge that was made before, and for which nothing was kept.
 pub fn receipt_again(ledger: &DurableLedger, charge: &Charge) -> Receipt {
-    match ledger.charge(charge).unwrap() {
+    match ledger.charge(charge, OnInterruption::Recompute).unwrap() {
         ChargeOutcome::Unfinished(permit) => receipt_of(&permit),
         ChargeOutcome::New(_) => panic!("not charged before"),
         ChargeOutcome::AlreadyAnswered(text) => panic!("answered before: {text}"),
     }
 }
 
-fn receipt_of(permit: &reticent::Permit) -> Receipt {
+/// The receipt of a permit.
+pub fn receipt_of(permit: &reticent::Permit) -> Receipt {
     match permit.accounting() {
         Accounting::Charged(receipt) => receipt.clone(),
         Accounting::Unaccounted => panic!("a ledger gave a permit without a charge"),
@@ -189,6 +199,7 @@ pub fn worker() {
     match task.as_str() {
         crowd::TASK => crowd::work(),
         kills::TASK => kills::work(),
+        runs::TASK => runs::work(),
         other => panic!("no task {other}"),
     }
 }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::thread;
 
 use reticent::error::Explained;
-use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Ledger, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, Receipt, Releases};
 use reticent::mechanism::Laplace;
 use reticent::privacy::Adjacency;
-use reticent_ledger::{DurableLedger, Error, Spend};
+use reticent_ledger::{DurableLedger, Error, Spend, Suspension};
 
 use super::{Fresh, ask, create, history, limited, open, pure, receipt, receipt_again, zcdp};
 
@@ -23,7 +23,9 @@ pub fn the_same_request_is_charged_once(fresh: Fresh) {
     assert_eq!(receipt_again(&open(&*place), &charge), first);
     ledger.keep(&first, "17").unwrap();
     for _ in 0..2 {
-        assert!(matches!(open(&*place).charge(&charge).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text == "17"));
+        assert!(
+            matches!(open(&*place).charge(&charge, OnInterruption::Recompute).unwrap(), ChargeOutcome::AlreadyAnswered(text) if text == "17")
+        );
     }
     // Anything else under the same id is an error, whichever part differs.
     let others = [
@@ -36,7 +38,7 @@ pub fn the_same_request_is_charged_once(fresh: Fresh) {
         Charge { releases: Releases::Stream, ..charge.clone() },
     ];
     for other in &others {
-        let error = ledger.charge(other).unwrap_err();
+        let error = ledger.charge(other, OnInterruption::Recompute).unwrap_err();
         assert!(matches!(error, Error::OtherRequest { entry, .. } if entry == first.entry), "{error}");
     }
     assert_eq!(ledger.account("people").unwrap().unwrap().spent[0].1, Spend::of(&pure("0.6")));
@@ -55,7 +57,7 @@ pub fn what_is_kept_first_stays(fresh: Fresh) {
     assert_eq!(open(&*place).keep(&kept, "18").unwrap(), "17");
     assert_eq!(history(&ledger), before);
     // Nothing ever comes back: neither a release nor a refusal changes what was spent.
-    assert!(ledger.charge(&ask("people", "b", pure("1e-9"))).unwrap_err().is_overdrawn());
+    assert!(ledger.charge(&ask("people", "b", pure("1e-9")), OnInterruption::Recompute).unwrap_err().is_overdrawn());
     assert_eq!(ledger.account("people").unwrap().unwrap().spent[0].1, Spend::of(&pure("1")));
     assert!(ledger.verify().unwrap().is_sound());
 }
@@ -68,8 +70,8 @@ pub fn a_stream_is_never_asked_again(fresh: Fresh) {
     let started = receipt(&ledger, &stream);
     let before = history(&ledger);
     let is_started = |error: Error| matches!(error, Error::StreamStarted { entry, .. } if entry == started.entry);
-    assert!(is_started(ledger.charge(&stream).unwrap_err()));
-    assert!(is_started(open(&*place).charge(&stream).unwrap_err()));
+    assert!(is_started(ledger.charge(&stream, OnInterruption::Recompute).unwrap_err()));
+    assert!(is_started(open(&*place).charge(&stream, OnInterruption::Recompute).unwrap_err()));
     assert!(is_started(ledger.keep(&started, "17").unwrap_err()));
     let resumed = open(&*place).resume(&started).unwrap();
     assert_eq!(*resumed.accounting(), Accounting::Charged(started.clone()));
@@ -111,7 +113,9 @@ pub fn a_permit_covers_its_charge_exactly(fresh: Fresh) {
     let ledger = create(&*place);
     ledger.register(&limited("people", pure("10"))).unwrap();
     let charge = ask("people", "a", pure("1"));
-    let ChargeOutcome::New(mut permit) = ledger.charge(&charge).unwrap() else { panic!("nothing was kept yet") };
+    let ChargeOutcome::New(mut permit) = ledger.charge(&charge, OnInterruption::Recompute).unwrap() else {
+        panic!("nothing was kept yet")
+    };
     let half = Laplace::new(1, &"0.5".parse().unwrap()).unwrap();
     assert!(half.release(17, &mut permit).is_ok() && half.release(17, &mut permit).is_ok());
     assert!(half.release(17, &mut permit).unwrap_err().is_not_permitted());
@@ -128,7 +132,10 @@ pub fn two_who_ask_the_same_at_once_show_the_same(fresh: Fresh) {
     let others = [open(&*place), open(&*place)];
     for round in 0..ROUNDS {
         let charge = ask("people", &format!("round {round}"), pure("1"));
-        let show = |ledger: &reticent_ledger::DurableLedger, own: String| match ledger.charge(&charge).unwrap() {
+        let show = |ledger: &reticent_ledger::DurableLedger, own: String| match ledger
+            .charge(&charge, OnInterruption::Recompute)
+            .unwrap()
+        {
             ChargeOutcome::AlreadyAnswered(text) => text,
             ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit) => {
                 let Accounting::Charged(receipt) = permit.accounting() else { panic!("it was charged") };
@@ -162,13 +169,15 @@ pub fn a_failure_suspends_until_somebody_reopens(fresh: Fresh) {
     let (failing, running) = (receipt(&ledger, &first), receipt(&ledger, &second));
     assert_eq!(ledger.fail(&failing, "failed").unwrap(), "failed");
     let suspended = |ledger: &DurableLedger| ledger.account("people").unwrap().unwrap().suspended;
+    let suspension = Suspension { entry: failing.entry, process_ended: false };
     // Also for another process; and whatever is asked, it costs nothing.
     for ledger in [&ledger, &open(&*place)] {
-        assert_eq!(suspended(ledger), Some(failing.entry));
-        let refused = ledger.charge(&ask("people", "third", pure("0.1"))).unwrap_err();
-        let entry = failing.entry;
-        assert_eq!(refused, Error::Suspended { dataset: "people".into(), entry });
-        assert!(matches!(ledger.charge(&first), Ok(ChargeOutcome::AlreadyAnswered(text)) if text == "failed"));
+        assert_eq!(suspended(ledger), Some(suspension));
+        let refused = ledger.charge(&ask("people", "third", pure("0.1")), OnInterruption::Recompute).unwrap_err();
+        assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
+        assert!(
+            matches!(ledger.charge(&first, OnInterruption::Recompute), Ok(ChargeOutcome::AlreadyAnswered(text)) if text == "failed")
+        );
     }
     // What was charged before ends as it would have; others go on.
     assert_eq!(ledger.keep(&running, "17").unwrap(), "17");
@@ -183,7 +192,7 @@ pub fn a_failure_suspends_until_somebody_reopens(fresh: Fresh) {
     assert_eq!(suspended(&open(&*place)), None);
     let again = receipt(&ledger, &ask("people", "third", pure("0.1")));
     ledger.fail(&again, "failed").unwrap();
-    assert_eq!(suspended(&ledger), Some(again.entry));
+    assert_eq!(suspended(&ledger), Some(Suspension { entry: again.entry, ..suspension }));
     assert_eq!(ledger.account("people").unwrap().unwrap().charges, 3);
     assert!(ledger.verify().unwrap().is_sound(), "{:?}", ledger.verify());
 }

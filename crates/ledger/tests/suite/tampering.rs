@@ -1,7 +1,7 @@
 //! Every change in the storage is found.
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Keeper, Releases};
+use reticent::ledger::{Charge, Keeper, OnInterruption, Releases};
 use reticent_ledger::entry::Row;
 use reticent_ledger::hash::Hash;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Error, Event, Spend};
@@ -161,7 +161,7 @@ pub fn whatever_is_removed_reordered_or_added_is_found(fresh: Fresh) {
     // Forged rows with hashes that are right in themselves.
     let charge = Box::new(ask("people", "forged", pure("0.01")));
     let forge = |number: u64, sql_number: i64, previous: Hash| {
-        let event = Event::Charged { charge: charge.clone(), spent: Spend::NOTHING, charges: 1 };
+        let event = Event::Charged { charge: charge.clone(), spent: Spend::NOTHING, charges: 1, runs: Vec::new() };
         let at = furnished.entries[0].at.clone();
         let body = serde_json::to_string(&Entry { number, at, previous, event }).unwrap();
         let (text, hash) = (quoted(&body), Hash::of(&body));
@@ -207,7 +207,7 @@ pub fn nothing_is_charged_on_top_of_damage(fresh: Fresh) {
             place.vandalise(&format!("UPDATE entry SET {change} WHERE number = {number}"));
             // By the handle that was open before, and by a new one.
             for ledger in [&furnished.ledger, &open(&**place)] {
-                let error = ledger.charge(&ask_animals).unwrap_err();
+                let error = ledger.charge(&ask_animals, OnInterruption::Recompute).unwrap_err();
                 assert_eq!(error, Error::Damaged(format!("entry {number} was changed")), "{change}");
                 if number == last {
                     assert!(matches!(ledger.register(&limited("more", pure("1"))), Err(Error::Damaged(_))));
@@ -225,7 +225,10 @@ pub fn nothing_is_charged_on_top_of_damage(fresh: Fresh) {
     let number = of_a_release.unwrap();
     for change in ["UPDATE release SET text = 'forged'", "DELETE FROM release"] {
         place.vandalise(&format!("{change} WHERE number = {number}"));
-        assert!(matches!(furnished.ledger.charge(&answered), Err(Error::Damaged(_))), "{change}");
+        assert!(
+            matches!(furnished.ledger.charge(&answered, OnInterruption::Recompute), Err(Error::Damaged(_))),
+            "{change}"
+        );
         furnished.put_back();
     }
     assert_eq!(history(&furnished.ledger), *entries);
@@ -267,9 +270,13 @@ pub fn what_was_seen_must_stay(fresh: Fresh) {
     {
         gone(first, last);
         let charge = ask("animals", &format!("after {first}"), pure("0.01"));
-        assert_eq!(ledger.charge(&charge).unwrap_err(), Error::Older(missed), "{first} to {last}");
+        assert_eq!(
+            ledger.charge(&charge, OnInterruption::Recompute).unwrap_err(),
+            Error::Older(missed),
+            "{first} to {last}"
+        );
         // What is answered from the ledger says nothing of whether it can be charged.
-        let _ = ledger.charge(&ask("people", "request 1", pure("0.01")));
+        let _ = ledger.charge(&ask("people", "request 1", pure("0.01")), OnInterruption::Recompute);
         assert_eq!(ledger.failing(), Some(Error::Older(missed)));
         ledger.try_again();
         assert_eq!(ledger.failing(), Some(Error::Older(missed)), "it can be written, but is not what it was");
@@ -286,9 +293,12 @@ pub fn what_was_seen_must_stay(fresh: Fresh) {
     receipt(ledger, &ask("animals", "later", pure("0.01")));
     place.vandalise(&format!("CREATE TABLE saved.limits AS SELECT * FROM entry WHERE number = {limit}"));
     gone(limit, limit);
-    assert_eq!(ledger.charge(&ask("plants", "second", pure("1"))).unwrap_err(), Error::Older(limit));
+    assert_eq!(
+        ledger.charge(&ask("plants", "second", pure("1")), OnInterruption::Recompute).unwrap_err(),
+        Error::Older(limit)
+    );
     place.vandalise("INSERT INTO entry SELECT * FROM saved.limits");
-    assert!(ledger.charge(&ask("plants", "second", pure("1"))).unwrap_err().is_overdrawn());
+    assert!(ledger.charge(&ask("plants", "second", pure("1")), OnInterruption::Recompute).unwrap_err().is_overdrawn());
     // What others write meanwhile is no reason to stop.
     receipt(&open(&**place), &ask("animals", "elsewhere", pure("0.01")));
     receipt(ledger, &ask("animals", "here", pure("0.01")));

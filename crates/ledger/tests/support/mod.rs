@@ -16,7 +16,7 @@ use std::path::Path;
 
 use crash_disk::Disk;
 use reticent_durable::FileId;
-use reticent_durable::Files;
+use reticent_durable::{Files, Held};
 use reticent_ledger::storage::sqlite::Sqlite;
 use reticent_ledger::{DurableLedger, Entry, Result};
 
@@ -62,6 +62,15 @@ impl Files for DiskFiles {
     /// One process: nobody to wait for.
     fn turn(&self, _: &Path, _: std::time::Duration) -> Option<std::fs::File> {
         None
+    }
+
+    fn hold(&self, _: &Path, _: &Path) -> io::Result<Held> {
+        Ok(Held::default())
+    }
+
+    /// Whoever wrote what was found on this disk is gone.
+    fn is_held(&self, _: &Path) -> io::Result<bool> {
+        Ok(false)
     }
 
     fn rewrite(&self, path: &Path) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Receipt, Releases};
+use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, OnInterruption, Receipt, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_ledger::{Budget, Dataset, DurableLedger, Error, Result, Terms};
 
@@ -122,7 +122,7 @@ pub fn workload(steps: usize, large: usize) -> Vec<Step> {
 pub fn ask(ledger: &DurableLedger, step: &Step, receipts: &mut Receipts) -> Result<Answer> {
     match step {
         Step::Register(dataset) => ledger.register(dataset).map(|_| Answer::Done),
-        Step::Charge(charge) => match ledger.charge(charge) {
+        Step::Charge(charge) => match ledger.charge(charge, OnInterruption::Recompute) {
             Ok(ChargeOutcome::New(permit) | ChargeOutcome::Unfinished(permit)) => {
                 let Accounting::Charged(receipt) = permit.accounting().clone() else {
                     panic!("a permit without a charge")

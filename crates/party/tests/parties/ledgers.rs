@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
-use reticent::ledger::{Charge, Keeper, Releases};
+use reticent::ledger::{Charge, Keeper, OnInterruption, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_party::message::Kind;
 use reticent_party::{Error, Reason, Result, State, Statistic, Task};
@@ -25,7 +25,7 @@ fn spend(village: &Village, place: usize) {
         guarantee: Guarantee::Pure("1".parse().unwrap()),
         releases: Releases::Once,
     };
-    village.ledgers[place].charge(&charge).unwrap();
+    village.ledgers[place].charge(&charge, OnInterruption::Recompute).unwrap();
 }
 
 #[test]

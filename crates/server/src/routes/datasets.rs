@@ -112,7 +112,7 @@ impl DatasetView {
             limit: limit.as_ref().map(Sum::of),
             spent: spent.collect(),
             charges: account.charges,
-            suspended: account.suspended,
+            suspended: account.suspended.map(|suspension| suspension.entry),
         }
     }
 }
@@ -329,6 +329,8 @@ fn entry(record: Record) -> EntryView {
         },
         Event::Released { .. } => plain("released"),
         Event::Failed { .. } => plain("failed"),
+        Event::Began { .. } => plain("began"),
+        Event::Computed { .. } => plain("computed"),
         Event::Reopened { caller, .. } => EntryView { caller: Some(caller), ..plain("reopened") },
     }
 }

@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
+    UInt32Array,
 };
 use arrow_schema::DataType;
+use arrow_select::take::take;
 
+use super::data::sound;
 use super::stop::is_stopped;
 use super::{Type, Value};
 
@@ -41,11 +43,10 @@ impl Column {
     }
 }
 
-/// Stores the text only once.
+/// Stores the text only once, and looks at it only once.
 fn repeated_text(text: &str, rows: usize) -> ArrayRef {
-    let mut builder = StringViewBuilder::with_capacity(rows).with_deduplicate_strings();
-    (0..rows).for_each(|_| builder.append_value(text));
-    Arc::new(builder.finish())
+    let once = StringViewArray::from_iter_values([text]);
+    sound(take(&once, &UInt32Array::from_value(0, rows), None))
 }
 
 /// An Arrow array with the same value in every row.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Reader, Texts};
 use super::data::concatenated;
-use super::function::Function;
+use super::function::{Function, Growth};
 use super::{Type, Value};
 
 /// An expression over the columns of one row. Columns are numbered: it contains no names.
@@ -170,16 +170,25 @@ impl Expr {
         Self { kind: self.kind, node }
     }
 
-    /// Returns how many texts it computes per row: each is copied, whether it is longer than its inputs or not.
-    fn copied_texts(&self) -> usize {
-        let own = self.kind == Type::Text && matches!(self.node, Node::Call(..) | Node::Case { .. });
-        usize::from(own) + self.parts().into_iter().map(Self::copied_texts).sum::<usize>()
-    }
-
-    /// Returns the length of its longest constant text, in bytes.
-    fn longest_constant(&self) -> usize {
-        let own = if let Some(Value::Text(text)) = self.as_constant() { text.len() } else { 0 };
-        self.parts().into_iter().map(Self::longest_constant).fold(own, usize::max)
+    /// Adds the texts that are computed for each row to `work`, and returns the length of its own.
+    fn add_to(&self, work: &mut TextWork) -> Length {
+        let parts: Vec<Length> = self.parts().into_iter().map(|part| part.add_to(work)).collect();
+        let longest = || parts.iter().fold(Length::default(), |one, other| one.max(*other));
+        let growth = match &self.node {
+            Node::Constant(Value::Text(text)) => return Length { times: 0, plus: text.len() },
+            Node::Column(_) if self.kind == Type::Text => return Length { times: 1, plus: 0 },
+            Node::Call(function, _) if self.kind == Type::Text => function.growth(),
+            Node::Case { .. } if self.kind == Type::Text => Growth::None,
+            _ => return Length::written(self.kind),
+        };
+        let length = match growth {
+            Growth::None => longest(),
+            Growth::Sum => parts.iter().fold(Length::default(), |one, other| one.plus(*other)),
+            Growth::Case => (0..3).fold(Length::default(), |sum, _| sum.plus(longest())),
+            Growth::Any => Length { times: 0, plus: MOST_TEXT },
+        };
+        work.add(length);
+        length
     }
 
     /// Returns how many texts it computes per row that can be longer than their inputs.
@@ -237,41 +246,101 @@ impl Expr {
     }
 }
 
-/// The most bytes of texts that expressions compute at once.
-const TEXT_BYTES: usize = 16 << 20;
+/// The most bytes of text that one thread computes or encodes at once, in all operators that a row passes through.
+const TEXT_BYTES: usize = 32 << 20;
 
-/// How much text expressions compute for each row.
+/// The most texts that may be computed or encoded for one row, in all operators together: even if each is as long as a
+/// text can be, those of one row fit in 32 MiB.
+pub const MOST_TEXTS: usize = TEXT_BYTES / MOST_TEXT;
+
+/// The most bytes of a text: a number of times as many as the longest text of the row, and some more.
+#[derive(Debug, Clone, Copy, Default)]
+struct Length {
+    times: usize,
+    plus: usize,
+}
+
+impl Length {
+    /// Of a value that is not a text, written as one.
+    fn written(kind: Type) -> Self {
+        // The longest number has a sign, 308 zeros, a point and 17 digits, or more zeros and fewer digits.
+        Self { times: 0, plus: if kind == Type::Number { 352 } else { 32 } }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self { times: self.times.max(other.times), plus: self.plus.max(other.plus) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { times: self.times.saturating_add(other.times), plus: self.plus.saturating_add(other.plus) }
+    }
+}
+
+/// How much text is computed or encoded for each row.
+///
+/// # Privacy
+/// One row joined with many public rows must not take more memory than was allowed for: whether the process survives
+/// would reveal that it is there. Operators are nested: while one computes texts, those of the operators below are still
+/// held. So they share 32 MiB: one that computes k of the n texts of a query works on as many rows at once as make k/n
+/// of that. Since n is at most [`MOST_TEXTS`], that is never less than one row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextWork {
-    copied: usize,
-    grows: bool,
-    longest_constant: usize,
+    texts: usize,
+    /// The texts of all operators that are nested.
+    of: usize,
+    /// All of them together.
+    length: Length,
 }
 
 impl TextWork {
     /// Of all these expressions together.
     pub fn of<'a>(expressions: impl IntoIterator<Item = &'a Expr>) -> Self {
-        expressions.into_iter().fold(Self::default(), |all, one| Self {
-            copied: all.copied + one.copied_texts(),
-            grows: all.grows || one.growing() > 0,
-            longest_constant: all.longest_constant.max(one.longest_constant()),
-        })
+        let mut work = Self::default();
+        for one in expressions {
+            one.add_to(&mut work);
+        }
+        work
     }
 
-    /// Returns how many rows of these columns to evaluate at once: at most `most`, at least one, and otherwise so few
-    /// that all texts computed for them fit in 16 MiB. A function that does not make texts longer returns at most as
-    /// much as the longest of its inputs.
-    pub fn rows_at_once(self, columns: &[ArrayRef], most: usize) -> usize {
-        if self.copied == 0 {
-            return most.max(1);
+    /// Also encodes the values of this expression.
+    pub fn encoding(mut self, one: &Expr) -> Self {
+        if one.kind() == Type::Text {
+            let length = one.add_to(&mut Self::default());
+            self.add(length);
         }
-        let each = if self.grows { MOST_TEXT } else { self.longest_constant.max(longest(columns)).max(1) };
-        (TEXT_BYTES / self.copied.saturating_mul(each)).min(most).max(1)
+        self
+    }
+
+    fn add(&mut self, length: Length) {
+        self.texts += 1;
+        self.length = self.length.plus(length);
+    }
+
+    /// Returns the number of texts for each row.
+    pub fn texts(self) -> usize {
+        self.texts
+    }
+
+    /// The same as a part of a query with this many texts.
+    pub fn among(self, texts: usize) -> Self {
+        Self { of: texts, ..self }
+    }
+
+    /// Returns how many rows of these columns to work on at once: at most `most`, at least one.
+    pub fn rows_at_once(self, columns: &[ArrayRef], most: usize) -> usize {
+        if self.texts == 0 { most.max(1) } else { self.rows_with(longest(columns), most) }
+    }
+
+    /// The same for rows whose texts have at most `longest` bytes.
+    pub fn rows_with(self, longest: usize, most: usize) -> usize {
+        let bytes = self.length.times.saturating_mul(longest).saturating_add(self.length.plus);
+        let bytes = bytes.min(self.texts * MOST_TEXT).max(1);
+        (TEXT_BYTES * self.texts.max(1) / self.of.max(self.texts).max(1) / bytes).min(most).max(1)
     }
 }
 
 /// The length of the longest text in these columns, in bytes.
-fn longest(columns: &[ArrayRef]) -> usize {
+pub fn longest(columns: &[ArrayRef]) -> usize {
     let of = |column: &ArrayRef| column.as_string_view_opt().and_then(|texts| texts.lengths().max());
     columns.iter().filter_map(of).max().unwrap_or_default() as usize
 }
@@ -331,17 +400,49 @@ mod tests {
         let case = |length: usize| Expr::case(vec![(Expr::null(Type::Boolean), text(length))], text(1)).unwrap();
         let rows = |one: &Expr| TextWork::of([one]).rows_at_once(&[], 8192);
         assert_eq!(rows(&text(65_000)), 8192, "a constant is not copied");
-        assert_eq!(rows(&case(10)), 8192);
-        assert_eq!(rows(&case(1 << 16)), 256);
-        let greatest = Expr::call(Function::Choose(Choice::Greatest), vec![case(1 << 16), case(10), case(10)]).unwrap();
-        assert_eq!(rows(&greatest), 64, "four texts for each row");
-        let column = Expr::column(0, Type::Text);
-        let reversed = Expr::call(Function::Text(Text::Reverse), vec![column.clone()]).unwrap();
+        assert_eq!((rows(&case(10)), rows(&case(1 << 16))), (8192, 512));
+        let greatest = |all: Vec<Expr>| Expr::call(Function::Choose(Choice::Greatest), all).unwrap();
+        assert_eq!(rows(&greatest(vec![case(1 << 16), case(1 << 16), case(1 << 16)])), 128, "four texts for each row");
+        let column = || Expr::column(0, Type::Text);
         let columns = |length: usize| -> [ArrayRef; 1] { [Arc::new(StringViewArray::from(vec!["x".repeat(length)]))] };
         let rows = |one: &Expr, length: usize| TextWork::of([one]).rows_at_once(&columns(length), 8192);
-        assert_eq!((rows(&reversed, 20), rows(&reversed, 1 << 16), rows(&column, 1 << 16)), (8192, 256, 8192));
-        let doubled = Expr::call(Function::Text(Text::Concat), vec![column.clone(), column]).unwrap();
-        assert_eq!(rows(&doubled, 20), 256, "it may grow as long as any");
+        let call = |function: Text, arguments: Vec<Expr>| Expr::call(Function::Text(function), arguments).unwrap();
+        let reversed = call(Text::Reverse, vec![column()]);
+        assert_eq!((rows(&reversed, 20), rows(&reversed, 1 << 16), rows(&column(), 1 << 16)), (8192, 512, 8192));
+        let doubled = call(Text::Concat, vec![column(), column()]);
+        assert_eq!([rows(&doubled, 20), rows(&doubled, 8192), rows(&doubled, 60_000)], [8192, 2048, 512]);
+        let padded = call(Text::PadEnd, vec![column(), Expr::constant(Value::Integer(3))]);
+        assert_eq!(rows(&padded, 20), 512, "it may grow as long as any");
+        let encoded = TextWork::of([&column()]).encoding(&column()).encoding(&text(1 << 16));
+        assert_eq!(encoded.rows_at_once(&columns(1 << 16), 8192), 256);
+    }
+
+    /// Operators are nested: what all of them hold must fit in 32 MiB, down to one row of a query with 512 texts.
+    #[test]
+    fn nested_operators_share_what_they_may_compute_at_once() {
+        let column = Expr::column(0, Type::Text);
+        let reversed = Expr::call(Function::Text(Text::Reverse), vec![column]).unwrap();
+        let work = |texts: usize| TextWork::of(std::iter::repeat_n(&reversed, texts));
+        for nested in [1, 2, 60, MOST_TEXTS] {
+            for texts in [1, MOST_TEXTS / nested] {
+                let rows = work(texts).among(nested * texts).rows_with(MOST_TEXT, 8192);
+                assert!((1..=TEXT_BYTES / (nested * texts * MOST_TEXT)).contains(&rows), "{nested} × {texts}: {rows}");
+            }
+        }
+    }
+
+    /// The estimates that batches are planned with: none of these functions returns more.
+    #[test]
+    fn texts_are_not_longer_than_planned() {
+        let longest =
+            |one: char| [one.to_lowercase().to_string(), one.to_uppercase().to_string()].map(|text| text.len());
+        let times = (0..=u32::from(char::MAX)).filter_map(char::from_u32);
+        let most = times.map(|one| longest(one).into_iter().max().unwrap().div_ceil(one.len_utf8())).max();
+        assert_eq!(most, Some(3));
+        let written = |number: f64| number.to_string().len();
+        for number in [f64::MIN, -f64::MIN_POSITIVE, -5e-324, -2.225_073_858_507_201e-308] {
+            assert!(written(number) <= Length::written(Type::Number).plus, "{number:e}: {}", written(number));
+        }
     }
 
     /// A text that occurs often counts often, although it is in memory once.

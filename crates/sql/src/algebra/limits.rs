@@ -6,8 +6,8 @@ use reticent_bounding::Interrupt;
 
 use super::data::Data;
 
-/// How long resolving a query and computing its public tables may take, and what is made of released values: neither
-/// costs any budget, so nobody must be able to keep a service busy with them.
+/// How long preparing a query may take, with its public tables, and what is made of released values: neither costs any
+/// budget, so nobody must be able to keep a service busy with them.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The largest request that is accepted.
@@ -32,15 +32,24 @@ pub struct Limits {
     pub operators: usize,
     /// Columns of a relation.
     pub columns: usize,
+    /// Columns of all relations together: each has its names.
+    pub all_columns: usize,
+    /// Bytes of a name, which every relation that has the column copies.
+    pub name: usize,
     /// Rows of a public table, or of a relation computed from public tables.
     pub public_rows: usize,
-    /// Bytes that such a table takes.
+    /// Bytes that all such tables take that are in memory at the same time, with the sets and tables for lookups.
     pub public_bytes: usize,
+    /// How many of these bytes are in use already.
+    pub public_held: usize,
     /// Pairs of public rows that a join may compare.
     pub public_pairs: usize,
     /// Rows that one private row may become through joins with public tables: without a limit a short query might never
     /// end.
     pub copies: usize,
+    /// Rows that all operators together process for one private row, with those of sub-queries that are computed again
+    /// for each use.
+    pub work: usize,
     /// Texts that functions can make longer, up to [`MOST_TEXT`](reticent_table::MOST_TEXT) bytes each, over all rows
     /// that one private row becomes: 256 MiB in all. A single row must not exhaust memory.
     pub long_texts: usize,
@@ -60,10 +69,14 @@ impl Default for Limits {
             patterns: 100,
             operators: 250,
             columns: 2000,
+            all_columns: 100_000,
+            name: 1000,
             public_rows: 5_000_000,
             public_bytes: 1 << 30,
+            public_held: 0,
             public_pairs: 1 << 27,
             copies: 1 << 20,
+            work: 1 << 22,
             long_texts: 1 << 12,
             deadline: None,
         }
@@ -104,6 +117,11 @@ impl Limits {
         self.check_size(data.rows(), data.bytes())
     }
 
+    /// How many bytes public values may still take.
+    pub fn public_left(&self) -> usize {
+        self.public_bytes.saturating_sub(self.public_held)
+    }
+
     /// Stops at the deadline.
     pub fn interrupt(&self) -> Interrupt {
         self.deadline.map_or_else(Interrupt::new, Interrupt::at)
@@ -130,7 +148,7 @@ impl Limits {
         if rows > self.public_rows {
             return Err(TooLarge::new("the rows of public tables do not fit in memory", self.public_rows));
         }
-        if bytes > self.public_bytes {
+        if bytes > self.public_left() {
             return Err(self.too_many_bytes());
         }
         Ok(())

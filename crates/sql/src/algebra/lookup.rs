@@ -13,7 +13,7 @@ use arrow_select::filter::filter;
 
 use super::Type;
 use super::data::{Data, sound};
-use super::expr::{Expr, TextWork, computed};
+use super::expr::{Expr, TextWork, computed, longest};
 use super::groups::canonical;
 
 /// The most bytes that the table's join keys may take.
@@ -30,6 +30,8 @@ pub struct Lookup {
     keep_unmatched: bool,
     index: Arc<Index>,
     most_matches: u64,
+    /// The length of the table's longest text.
+    longest: usize,
 }
 
 /// The table's rows by join key; keys with a NULL match nothing.
@@ -62,7 +64,8 @@ impl Lookup {
         let index = Index::of(&on.iter().map(|(_, values)| values.clone()).collect::<Vec<_>>());
         let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
         let most_matches = (most as u64).max(u64::from(keep_unmatched));
-        Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches })
+        let longest = longest(table.columns());
+        Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches, longest })
     }
 
     /// Returns the table.
@@ -90,9 +93,15 @@ impl Lookup {
         self.on.iter().map(|(one, _)| one.growing()).sum()
     }
 
-    /// Returns how much text is computed per row as join keys.
+    /// Returns how much text is computed and encoded per row as join keys.
     pub fn text_work(&self) -> TextWork {
-        TextWork::of(self.on.iter().map(|(one, _)| one))
+        let keys = || self.on.iter().map(|(one, _)| one);
+        keys().fold(TextWork::of(keys()), TextWork::encoding)
+    }
+
+    /// Returns the number of texts that are computed or encoded for a row and its matches.
+    pub fn texts(&self) -> usize {
+        self.text_work().texts() + TextWork::of(&self.condition).texts()
     }
 
     /// Returns the number of pairs to examine for these rows.
@@ -114,18 +123,21 @@ impl Lookup {
         self.on.iter().all(|(one, _)| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
     }
 
-    /// Passes matching pairs of row numbers (row, table row) to `act`, in batches of about `at_most`. A kept row without
-    /// a match is paired with NULL.
+    /// Passes matching pairs of row numbers (row, table row) to `act`, in batches of about `at_most`, or of fewer if
+    /// their condition computes long texts, among the `texts` of a query. A kept row without a match is paired with NULL.
     pub fn pairs<E>(
         &self,
         columns: &[ArrayRef],
         rows: usize,
         at_most: usize,
+        texts: usize,
         mut act: impl FnMut(&UInt32Array, &UInt32Array) -> Result<(), E>,
     ) -> Result<(), E> {
         let found = self.index.find(&self.compared(columns, rows), rows);
-        let both: Vec<ArrayRef> = columns.iter().chain(self.table.columns()).cloned().collect();
-        let most = TextWork::of(&self.condition).rows_at_once(&both, at_most);
+        let most = match TextWork::of(&self.condition).among(texts) {
+            work if work.texts() == 0 => at_most.max(1),
+            work => work.rows_with(self.longest.max(longest(columns)), at_most),
+        };
         let everything: Vec<u32> = if self.compares() { Vec::new() } else { (0..self.table.rows() as u32).collect() };
         let mut matched = vec![false; rows];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, UInt32Array};
+use reticent_bounding::{Memory, Reservation};
 
 use super::aggregate::Aggregate;
 use super::data::Data;
@@ -79,10 +80,10 @@ impl Plain {
     /// Computes the relation.
     ///
     /// # Errors
-    /// If it has more rows or takes more memory than the limits allow.
+    /// If it has more rows than the limits allow, or all relations that are in memory at the same time take more bytes.
     pub fn compute(&self, given: &Data, limits: &Limits) -> Result<Computed, TooLarge> {
-        let mut run = Run { given, limits, known: HashMap::new(), held: Size::default() };
-        until(&limits.interrupt(), || run.compute(self))
+        let mut run = Run { given, limits, known: HashMap::new(), memory: Memory::new(limits.public_left()) };
+        until(&limits.interrupt(), || run.compute(self)).map(|held| held.computed)
     }
 
     /// Whether it reads the given table.
@@ -112,29 +113,41 @@ struct Run<'a> {
     given: &'a Data,
     limits: &'a Limits,
     /// Relations with several users, each computed once.
-    known: HashMap<*const Plain, Computed>,
-    /// Their size, all together.
-    held: Size,
+    known: HashMap<*const Plain, Held>,
+    /// What all relations that are in memory at the same time may take: a join whose right side is a join, and so on,
+    /// has as many left sides waiting as there are levels.
+    memory: Memory,
+}
+
+/// A relation in memory.
+#[derive(Clone)]
+struct Held {
+    computed: Computed,
+    bytes: Arc<Reservation>,
 }
 
 impl Run<'_> {
-    fn of(&mut self, plain: &Arc<Plain>) -> Result<Computed, TooLarge> {
+    fn of(&mut self, plain: &Arc<Plain>) -> Result<Held, TooLarge> {
         if Arc::strong_count(plain) == 1 {
             return self.compute(plain);
         }
         if let Some(known) = self.known.get(&Arc::as_ptr(plain)) {
             return Ok(known.clone());
         }
-        let computed = self.compute(plain)?;
-        self.held.add(&computed.data, self.limits)?;
-        self.known.insert(Arc::as_ptr(plain), computed.clone());
-        Ok(computed)
+        let held = self.compute(plain)?;
+        self.known.insert(Arc::as_ptr(plain), held.clone());
+        Ok(held)
     }
 
-    fn compute(&mut self, plain: &Plain) -> Result<Computed, TooLarge> {
+    fn compute(&mut self, plain: &Plain) -> Result<Held, TooLarge> {
         let computed = self.computed(plain)?;
         self.limits.check_public(&computed.data)?;
-        Ok(computed)
+        let mut bytes = self.memory.reserve();
+        // These are in memory anyway.
+        if !matches!(plain, Plain::Table(_) | Plain::Given) {
+            bytes.try_grow(computed.data.bytes()).map_err(|_| self.limits.too_many_bytes())?;
+        }
+        Ok(Held { computed, bytes: Arc::new(bytes) })
     }
 
     fn computed(&mut self, plain: &Plain) -> Result<Computed, TooLarge> {
@@ -144,7 +157,7 @@ impl Run<'_> {
             Plain::Table(data) => alone((**data).clone()),
             Plain::Given => Computed { data: given.clone(), places: Some((0..given.rows() as u32).collect()) },
             Plain::Filter(input, condition) => {
-                let Computed { data, places } = self.of(input)?;
+                let Held { computed: Computed { data, places }, bytes: _held } = self.of(input)?;
                 let holds = condition_of(&data, condition, self.limits)?;
                 let places = places.map(|places| {
                     (0..).zip(places).filter(|&(row, _)| holds.value(row)).map(|(_, place)| place).collect()
@@ -152,19 +165,20 @@ impl Run<'_> {
                 Computed { data: data.filtered(&holds), places }
             }
             Plain::Project(input, columns) => {
-                let Computed { data, places } = self.of(input)?;
+                let Held { computed: Computed { data, places }, bytes: _held } = self.of(input)?;
                 Computed { data: projected(&data, columns, self.limits)?, places }
             }
             Plain::Join { left, right, on, condition, keep_left } => {
-                let (left, right) = (self.of(left)?.data, self.of(right)?.data);
-                alone(joined(&left, right, on, condition.as_ref(), *keep_left, self.limits)?)
+                let (left, right) = (self.of(left)?, self.of(right)?);
+                let (ours, theirs) = (&left.computed.data, right.computed.data.clone());
+                alone(joined(ours, theirs, on, condition.as_ref(), *keep_left, self.limits)?)
             }
             Plain::Reorder(input, width) => {
-                let data = self.of(input)?.data;
+                let data = self.of(input)?.computed.data;
                 alone(data.rotated(*width))
             }
             Plain::Aggregate { input, keys, aggregates } => {
-                let data = self.of(input)?.data;
+                let Held { computed: Computed { data, .. }, bytes: _held } = self.of(input)?;
                 // Computed first, so that long texts count towards the limits before grouping.
                 let of: Vec<Expr> =
                     keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
@@ -179,28 +193,29 @@ impl Run<'_> {
                 alone(all.ok_or_else(|| self.limits.out_of_time())?)
             }
             Plain::Sort(input, by) => {
-                let Computed { data, places } = self.of(input)?;
+                let Held { computed: Computed { data, places }, bytes: _held } = self.of(input)?;
                 let keys = values(&data, &by.iter().map(|(of, _)| of).collect::<Vec<_>>(), self.limits)?;
                 let by: Vec<_> = keys.into_iter().zip(by.iter().map(|(_, direction)| *direction)).collect();
                 let order = sorted(&by, data.rows());
                 pick(&data, places, order)
             }
             Plain::Limit(input, skip, most) => {
-                let Computed { data, places } = self.of(input)?;
+                let Held { computed: Computed { data, places }, bytes: _held } = self.of(input)?;
                 let end = most.map_or(data.rows(), |most| skip.saturating_add(most).min(data.rows()));
                 pick(&data, places, ((*skip).min(end) as u32..end as u32).collect())
             }
             Plain::Distinct(input) => {
-                let Computed { data, .. } = self.of(input)?;
+                let Held { computed: Computed { data, .. }, bytes: _held } = self.of(input)?;
                 let firsts = Grouping::of(data.columns(), data.rows()).firsts();
                 alone(if data.columns().is_empty() { data } else { data.taken(&firsts) })
             }
             Plain::Union(inputs) => {
-                let (mut all, mut size) = (Vec::new(), Size::default());
+                let (mut all, mut held, mut size) = (Vec::new(), Vec::new(), Size::default());
                 for input in inputs {
-                    let data = self.of(input)?.data;
+                    let Held { computed: Computed { data, .. }, bytes } = self.of(input)?;
                     size.add(&data, self.limits)?;
                     all.push(data);
+                    held.push(bytes);
                 }
                 alone(Data::all(&all).unwrap_or_else(Data::unit_row))
             }
@@ -215,7 +230,7 @@ fn pick(data: &Data, places: Option<Vec<u32>>, rows: Vec<u32>) -> Computed {
 
 /// Computes expressions for all rows.
 fn values(data: &Data, of: &[&Expr], limits: &Limits) -> Result<Vec<ArrayRef>, TooLarge> {
-    let values = computed(of, data.columns(), data.rows(), limits.public_bytes, || limits.has_time());
+    let values = computed(of, data.columns(), data.rows(), limits.public_left(), || limits.has_time());
     // Out of time, if not out of memory.
     limits.check_size(0, 0)?;
     values.ok_or_else(|| limits.too_many_bytes())
@@ -274,7 +289,7 @@ fn joined(
         if looks > limits.public_pairs {
             return Err(TooLarge::new("a join of public tables compares too many pairs of rows", limits.public_pairs));
         }
-        lookup.pairs(left.columns(), left.rows(), PAIRS, |ours, theirs| {
+        lookup.pairs(left.columns(), left.rows(), PAIRS, 0, |ours, theirs| {
             let both = left.taken(ours).beside(&right.taken(theirs));
             size.add(&both, limits)?;
             all.push(both);
@@ -296,5 +311,36 @@ impl Size {
         self.rows += data.rows();
         self.bytes += data.bytes();
         limits.check_size(self.rows, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringViewArray;
+
+    use super::*;
+    use crate::algebra::Value;
+
+    /// The right side of each join is a join, so that all left sides wait for it: gigabytes, each within the limit.
+    #[test]
+    fn relations_that_wait_count_together() {
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(1000); 1000]));
+        let table = Data::new(vec![Type::Text], vec![texts], 1000).unwrap();
+        let copy = || {
+            let table = Arc::new(Plain::Table(Arc::new(table.clone())));
+            Arc::new(Plain::Filter(table, Expr::constant(Value::Boolean(true))))
+        };
+        let never = || Some(Expr::constant(Value::Boolean(false)));
+        let nested = |levels: usize| {
+            (0..levels).fold(copy(), |right, _| {
+                let on = vec![(Expr::column(0, Type::Text), Expr::column(0, Type::Text))];
+                let right = Arc::new(Plain::Project(right, vec![Expr::column(0, Type::Text)]));
+                Arc::new(Plain::Join { left: copy(), right, on, condition: never(), keep_left: false })
+            })
+        };
+        let limits = Limits { public_bytes: 5 << 20, ..Limits::default() };
+        assert_eq!(nested(2).compute(&Data::unit_row(), &limits).unwrap().data.rows(), 0);
+        let why = nested(8).compute(&Data::unit_row(), &limits).unwrap_err().to_string();
+        assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
     }
 }

@@ -19,14 +19,14 @@
 //! An operator that is not listed here does not exist: sorting, limits, window functions, correlated sub-queries and
 //! joins between rows of different units have no private form.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use reticent_table::{Request, UnitType};
 
 use super::Type;
 use super::aggregate::Aggregate;
-use super::expr::Expr;
+use super::expr::{Expr, TextWork};
 use super::lookup::Lookup;
 
 /// A relation of private rows.
@@ -43,6 +43,7 @@ pub struct Rows {
     long_texts: u64,
     unit_columns: BTreeSet<usize>,
     rows_per_unit: Option<u64>,
+    are_groups: bool,
 }
 
 /// The operators on private rows: a closed list.
@@ -179,7 +180,19 @@ impl Rows {
         }
         let (fan_out, long_texts) = (fan_out(&operator), long_texts(&operator));
         let (unit_columns, rows_per_unit) = (unit_columns(&operator), rows_per_unit(&operator));
-        Self { operator, columns, unit, stability, tables, fan_out, long_texts, unit_columns, rows_per_unit }
+        let are_groups = are_groups(&operator);
+        Self {
+            operator,
+            columns,
+            unit,
+            stability,
+            tables,
+            fan_out,
+            long_texts,
+            unit_columns,
+            rows_per_unit,
+            are_groups,
+        }
     }
 
     /// The rows of a private table.
@@ -224,15 +237,22 @@ impl Rows {
     /// Aggregates within units; `None` unless the rows carry units and the aggregates are over their columns.
     pub fn within(input: &Arc<Self>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Option<Self> {
         let unit = Some(input.unit?);
-        // Computed in a projection first, so that the long texts of rows held in memory are counted.
-        if keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).any(|one| one.growing() > 0) {
-            let all = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions)).cloned().collect();
-            let input = Arc::new(Self::project(input, all)?);
-            let mut columns = input.columns.iter().enumerate().map(|(place, kind)| Expr::column(place, *kind));
-            let keys = columns.by_ref().take(keys.len()).collect();
-            let aggregates =
-                aggregates.into_iter().map(|one| one.of(&mut || columns.next().expect("one for each"))).collect();
-            return Self::within(&input, keys, aggregates);
+        let expressions = || keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
+        // Computed in a projection first, so that all texts are columns of the rows that are held in memory, and count.
+        let is_text = |one: &Expr| one.kind() == Type::Text || TextWork::of([one]).texts() > 0;
+        if expressions().any(|one| one.as_column().is_none() && is_text(one)) {
+            let mut distinct: Vec<Expr> = Vec::new();
+            let mut column = |one: &Expr| {
+                let place = distinct.iter().position(|other| other == one).unwrap_or(distinct.len());
+                if place == distinct.len() {
+                    distinct.push(one.clone());
+                }
+                Expr::column(place, one.kind())
+            };
+            let keys = keys.iter().map(&mut column).collect();
+            let of = |one: &Aggregate| one.clone().of(&mut || column(one.expressions().expect("it has an argument")));
+            let aggregates = aggregates.iter().map(of).collect();
+            return Self::within(&Arc::new(Self::project(input, distinct)?), keys, aggregates);
         }
         let mut read = keys.iter().chain(aggregates.iter().flat_map(Aggregate::expressions));
         let fits = read.all(|one| one.reads(&input.columns));
@@ -284,6 +304,39 @@ impl Rows {
         self.long_texts
     }
 
+    /// Returns how many texts are computed or encoded for one row at a time: as join keys and values in all operators
+    /// together, and in the widest row that waits for others of its unit. At most
+    /// [`MOST_TEXTS`](super::expr::MOST_TEXTS).
+    pub fn texts(&self) -> usize {
+        fn add(rows: &Rows, seen: &mut HashSet<*const Rows>, widest: &mut usize) -> usize {
+            if !seen.insert(rows) {
+                return 0;
+            }
+            // With its unit.
+            let mut waits = |rows: &Rows| {
+                *widest = (*widest).max(1 + rows.columns.iter().filter(|kind| **kind == Type::Text).count());
+            };
+            let own = match &rows.operator {
+                Operator::Scan { .. } | Operator::Union { .. } => 0,
+                Operator::Filter { condition, .. } => TextWork::of([condition]).texts(),
+                Operator::Project { columns, .. } => TextWork::of(columns).texts(),
+                Operator::Lookup { lookup, .. } => lookup.texts(),
+                Operator::Within { input, .. } => {
+                    waits(input);
+                    0
+                }
+                Operator::Join { left, right, condition, .. } => {
+                    waits(left);
+                    waits(right);
+                    TextWork::of(condition).texts()
+                }
+            };
+            rows.inputs().into_iter().fold(own, |sum, input| sum + add(input, seen, widest))
+        }
+        let mut widest = 0;
+        add(self, &mut HashSet::new(), &mut widest) + widest
+    }
+
     /// Returns the most rows that one unit can have, if the query alone implies a bound: 1 after aggregation by unit.
     /// Privacy does not depend on it, since contribution limits are enforced wherever they come from.
     pub fn rows_per_unit(&self) -> Option<u64> {
@@ -293,16 +346,33 @@ impl Rows {
     /// Whether each row is a sub-query's aggregate over rows of one unit. Counting rows then counts units, or a unit's
     /// groups.
     pub fn are_groups(&self) -> bool {
-        match &self.operator {
-            Operator::Scan { .. } => false,
-            Operator::Within { .. } => true,
-            Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
-                input.are_groups()
+        self.are_groups
+    }
+
+    /// Returns how many rows all operators together process for one row of a table, and at least one each: an operator
+    /// without rows takes time, too. It bounds the work; limited by [`Limits::work`](super::Limits).
+    ///
+    /// A relation with several users is computed once where rows carry units, and once for each user otherwise
+    /// ([`engine`](crate::engine)): n relations, each used twice by the next, are then 2ⁿ times as much work.
+    pub fn work(&self) -> u64 {
+        /// The work, and the rows of the relation itself. Pairs within a unit are limited separately.
+        fn all(rows: &Rows, known: &mut HashMap<*const Rows, (u64, u64)>) -> (u64, u64) {
+            if let Some(&(work, own)) = known.get(&std::ptr::from_ref(rows)) {
+                return (if rows.unit.is_some() { 0 } else { work }, own);
             }
-            // If either side has rows of a table, the pairs count as such rows.
-            Operator::Join { left, right, .. } => left.are_groups() && right.are_groups(),
-            Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups()),
+            let inputs: Vec<(u64, u64)> = rows.inputs().into_iter().map(|input| all(input, known)).collect();
+            let read = inputs.iter().fold(0u64, |sum, (_, rows)| sum.saturating_add(*rows));
+            let own = match &rows.operator {
+                Operator::Scan { .. } => 1,
+                Operator::Lookup { lookup, .. } => read.saturating_mul(lookup.most_matches()),
+                Operator::Join { .. } => inputs.iter().map(|(_, rows)| *rows).max().unwrap_or(0),
+                _ => read,
+            };
+            let total = inputs.iter().fold(read.max(own).max(1), |sum, (work, _)| sum.saturating_add(*work));
+            known.insert(rows, (total, own));
+            (total, own)
         }
+        all(self, &mut HashMap::new()).0
     }
 
     /// Returns the input relations.
@@ -331,6 +401,19 @@ fn unit_columns(operator: &Operator) -> BTreeSet<usize> {
             let all = inputs.iter().map(|input| input.unit_columns.clone());
             all.reduce(|one, other| &one & &other).unwrap_or_default()
         }
+    }
+}
+
+/// If either side of a join has rows of a table, the pairs count as such rows.
+fn are_groups(operator: &Operator) -> bool {
+    match operator {
+        Operator::Scan { .. } => false,
+        Operator::Within { .. } => true,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } | Operator::Lookup { input, .. } => {
+            input.are_groups
+        }
+        Operator::Join { left, right, .. } => left.are_groups && right.are_groups,
+        Operator::Union { inputs } => inputs.iter().any(|input| input.are_groups),
     }
 }
 

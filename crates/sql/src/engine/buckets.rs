@@ -16,7 +16,7 @@ use crate::algebra::Rows;
 use crate::algebra::data::sound;
 
 /// How many bytes are decoded together.
-const DECODED: usize = 64 << 20;
+const DECODED: usize = 16 << 20;
 /// Memory is reserved in steps of this many bytes.
 const STEP: usize = 1 << 20;
 

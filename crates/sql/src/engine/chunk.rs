@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringViewArray, UInt32Array};
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use crate::algebra::data::{concatenated, sound};
 use crate::algebra::{Data, Rows};
+
+/// The bytes that a cell counts, without its text.
+const CELL: usize = 16;
 
 /// Some rows of a relation. The unit is not one of their columns.
 #[derive(Debug, Clone)]
@@ -101,7 +104,8 @@ impl Chunk {
     /// Splits into pieces of at most 16 MiB, or of one row.
     pub fn light_pieces(&self) -> impl Iterator<Item = Self> + '_ {
         const MOST: usize = 16 << 20;
-        let (weights, mut from) = (self.weights(), 0);
+        let weights = if self.weight() <= MOST { vec![0; self.rows] } else { self.weights() };
+        let mut from = 0;
         std::iter::from_fn(move || {
             let mut bytes = 0;
             let fits = weights[from..].iter().take_while(|&&weight| {
@@ -123,14 +127,26 @@ impl Chunk {
     /// The bytes that each row counts: a function of its values, not of how they are stored. A cell counts 16 bytes and
     /// the length of its text.
     pub fn weights(&self) -> Vec<usize> {
-        const CELL: usize = 16;
         let mut weights = vec![CELL * (1 + self.columns.len()); self.rows];
-        for texts in self.unit.iter().chain(&self.columns).filter_map(|column| column.as_string_view_opt()) {
+        for texts in self.texts() {
             for (row, weight) in weights.iter_mut().enumerate().filter(|(row, _)| texts.is_valid(*row)) {
-                *weight += texts.value(row).len();
+                *weight += texts.views()[row] as u32 as usize;
             }
         }
         weights
+    }
+
+    /// The bytes that all rows count.
+    pub fn weight(&self) -> usize {
+        let bytes = |texts: &StringViewArray| match texts.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => texts.lengths().map(|length| length as usize).sum::<usize>(),
+            Some(nulls) => nulls.valid_indices().map(|row| texts.views()[row] as u32 as usize).sum(),
+        };
+        CELL * (1 + self.columns.len()) * self.rows + self.texts().map(bytes).sum::<usize>()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &StringViewArray> {
+        self.unit.iter().chain(&self.columns).filter_map(|column| column.as_string_view_opt())
     }
 
     /// The same rows without the memory of texts that were filtered out: a column refers to all texts of the columns it

@@ -68,10 +68,15 @@ impl<'a> Gathered<'a> {
     /// # Errors
     /// If the memory limit is exceeded, even without the units that have too many.
     pub fn add(&mut self, chunk: Chunk) -> Result<(), Stopped> {
-        let chunk = if self.left_out.is_empty() { chunk } else { self.without(&chunk) };
-        let chunk = chunk.compacted();
-        self.bytes += chunk.weights().iter().sum::<usize>();
-        self.chunks.push(chunk);
+        chunk.light_pieces().try_for_each(|piece| self.add_piece(piece))
+    }
+
+    /// What is copied before memory is reserved is at most one such piece.
+    fn add_piece(&mut self, piece: Chunk) -> Result<(), Stopped> {
+        let piece = if self.left_out.is_empty() { piece } else { self.without(&piece) };
+        let piece = piece.compacted();
+        self.bytes += piece.weight();
+        self.chunks.push(piece);
         if self.bytes > self.look_at {
             self.look();
             self.look_at = 2 * self.bytes.max(self.most);
@@ -104,7 +109,7 @@ impl<'a> Gathered<'a> {
             }
         }
         let rest = self.without(&all);
-        self.bytes = rest.weights().iter().sum();
+        self.bytes = rest.weight();
         self.chunks.push(rest);
     }
 

@@ -16,6 +16,22 @@
 //!
 //! # Privacy
 //! The results are exact. Any failure on the way is reported as the same error without details.
+//!
+//! # Memory
+//! One private row can meet a million public rows, each with a text of 64 KiB that is in memory once. If anything copied
+//! these texts for all rows at once, that one row would decide whether the process survives. So nothing does. Rows that
+//! pass from operator to operator share their texts, however many they are; whatever copies texts works on few rows at a
+//! time, or reserves memory first:
+//!
+//! - *Computed texts and encoded join keys*: at most 32 MiB per thread, in all operators together ([`TextWork`]). Other
+//!   values: at most 64 MiB (`VALUES`).
+//! - *Rows that wait for others of their unit* are encoded, decoded and gathered in pieces of 16 MiB, and memory is
+//!   reserved for each, twice: for the rows, and for one encoded copy of all columns, by which they are grouped or
+//!   ordered. The texts in keys and arguments of [`Within`](crate::algebra::Operator::Within) are columns of its input,
+//!   so that this covers them.
+//! - *Keys and items* are stored by `reticent-bounding`, which reserves memory before it copies them.
+//!
+//! A single row is no exception: it has at most 512 texts of 64 KiB that are computed, encoded or held.
 
 pub mod buckets;
 pub mod chunk;
@@ -74,7 +90,7 @@ pub struct Engine {
 pub const BUCKETS: usize = 64;
 
 /// The default memory limit of a query.
-const MEMORY: usize = 4 << 30;
+pub(crate) const MEMORY: usize = 4 << 30;
 
 impl Default for Engine {
     fn default() -> Self {
@@ -97,7 +113,7 @@ const STACK: usize = 64 << 20;
 const ROWS: usize = 8192;
 
 /// The most values that one thread computes at a time, in all operators together. Most take 16 bytes, so this is
-/// 64 MiB; texts are counted separately ([`TextWork`]).
+/// 64 MiB; texts are counted separately ([`TextWork`]), as another 32 MiB.
 const VALUES: usize = 1 << 22;
 
 /// Identifies a relation within a query.
@@ -162,8 +178,9 @@ impl Engine {
             .flat_map(|(place, stage)| (0..parts(stage)).map(move |part| (place, part)))
             .collect();
         let schema = schema(rows, columns);
-        let run = |source| Run { source, engine: self, rows: stages.rows_at_once(columns) };
-        let (work, most) = (TextWork::of(columns), stages.rows_at_once(columns));
+        let (most, texts) = (stages.rows_at_once(columns), texts(rows, columns));
+        let run = |source| Run { source, engine: self, rows: most, texts };
+        let work = TextWork::of(columns).among(texts);
         let deliver = |worker: &mut Worker, chunk: &Chunk| -> Result<(), Stopped> {
             let size = work.rows_at_once(chunk.columns(), most);
             chunk.pieces(size).try_for_each(|piece| Ok(worker.add(&computed(&piece, columns, &schema)?)?))
@@ -246,6 +263,12 @@ impl Engine {
             threads.into_iter().map(|thread| thread.map_or(Err(Stopped), end)).collect()
         })
     }
+}
+
+/// How many texts are computed or encoded for each row, for statistics of these columns: at most
+/// [`MOST_TEXTS`](crate::algebra::expr::MOST_TEXTS).
+pub fn texts(rows: &Rows, columns: &[Expr]) -> usize {
+    rows.texts() + TextWork::of(columns).texts()
 }
 
 /// Computes expressions for each row, in the form that the bounding expects.

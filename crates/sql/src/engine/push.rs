@@ -83,6 +83,8 @@ pub struct Run<'a> {
     pub engine: &'a Engine,
     /// How many rows are passed on together.
     pub rows: usize,
+    /// How many texts are computed or encoded for each row, in all operators together.
+    pub texts: usize,
 }
 
 impl Run<'_> {
@@ -134,7 +136,7 @@ impl Run<'_> {
                 sink(chunk.with_columns(columns))
             }),
             Operator::Lookup { input, lookup } => self.in_pieces(lookup.text_work(), input, &mut |chunk| {
-                lookup.pairs(chunk.columns(), chunk.rows(), self.rows, |ours, theirs| {
+                lookup.pairs(chunk.columns(), chunk.rows(), self.rows, self.texts, |ours, theirs| {
                     self.check()?;
                     if ours.is_empty() {
                         return Ok(());
@@ -162,8 +164,9 @@ impl Run<'_> {
         if self.engine.interrupt.is_stopped() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Pushes the rows of a relation in pieces, small ones if much text is computed for each row.
+    /// Pushes the rows of a relation in pieces, small ones if much text is computed or encoded for each row.
     fn in_pieces(&self, work: TextWork, rows: &Arc<Rows>, sink: Sink<'_>) -> Result<(), Stopped> {
+        let work = work.among(self.texts);
         self.push(rows, &mut |chunk| {
             let size = work.rows_at_once(chunk.columns(), self.rows);
             chunk.pieces(size).try_for_each(|piece| {
@@ -202,6 +205,15 @@ impl Run<'_> {
     ) -> Result<(), Stopped> {
         let _reserved = self.reserve(chunk.rows(), BYTES_PER_ROW + BYTES_PER_VALUE * keys.len())?;
         let keyed = keyed(&chunk.data(input), keys);
+        // A key that is written twice is encoded once: what `Gathered` reserved is enough for each column.
+        let mut distinct: Vec<usize> = (0..keys.len()).collect();
+        distinct.retain(|&place| !keys[..place].contains(&keys[place]));
+        let grouped = |chunk: &Chunk, keyed: &Data| -> Result<Grouping, Stopped> {
+            let unit = chunk.unit().ok_or(Stopped)?;
+            let keys = distinct.iter().map(|&place| &keyed.columns()[place]);
+            let by: Vec<ArrayRef> = std::iter::once(unit).chain(keys).cloned().collect();
+            Ok(Grouping::of(&by, chunk.rows()))
+        };
         let grouping = grouped(chunk, &keyed)?;
         let most = (VALUES / (1 + keys.len() + aggregates.len())).max(1);
         if grouping.len() <= most {
@@ -277,7 +289,7 @@ impl Run<'_> {
             if pairs.rows() == 0 { Ok(()) } else { sink(pairs) }
         };
         let both: Vec<ArrayRef> = ours.columns().iter().chain(theirs.columns()).cloned().collect();
-        let most = TextWork::of(condition).rows_at_once(&both, self.rows);
+        let most = TextWork::of(condition).among(self.texts).rows_at_once(&both, self.rows);
         for row in (0..ours.rows()).filter(|&row| our_units.is_valid(row) && !excluded[row]) {
             for some in partners.get(&grouping.number(row)).map_or(&[][..], Vec::as_slice).chunks(most) {
                 left.extend(std::iter::repeat_n(row as u32, some.len()));
@@ -299,13 +311,6 @@ impl Run<'_> {
     }
 }
 
-/// Groups rows by unit and keys.
-fn grouped(chunk: &Chunk, keyed: &Data) -> Result<Grouping, Stopped> {
-    let unit = chunk.unit().ok_or(Stopped)?;
-    let by: Vec<ArrayRef> = std::iter::once(unit).chain(keyed.columns()).cloned().collect();
-    Ok(Grouping::of(&by, chunk.rows()))
-}
-
 /// Rows side by side, with the unit of the left.
 fn paired(ours: &Chunk, theirs: &Chunk, left: &UInt32Array, right: &UInt32Array) -> Chunk {
     let (ours, theirs) = (ours.taken(left), theirs.taken(right));
@@ -322,6 +327,8 @@ mod tests {
     use reticent_table::{Request, Type, UnitColumn, UnitType};
 
     use super::*;
+    use crate::algebra::function::{Function, Text};
+    use crate::algebra::{Lookup, Value};
 
     /// A table of one unit with the numbers 0, 1, …, and its relation.
     fn numbers(rows: i64, memory: &Memory) -> (Arc<Rows>, HashMap<Id, Held>) {
@@ -345,7 +352,7 @@ mod tests {
         let engine = Engine::default();
         let (scan, held) = numbers(30_000, &engine.memory);
         let within = Arc::new(Rows::within(&scan, vec![x()], vec![Aggregate::Sum(x()); 400]).unwrap());
-        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 8192 };
+        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 8192, texts: 0 };
         let (mut seen, mut chunks) = (Vec::new(), 0);
         run.push(&within, &mut |chunk| {
             assert!(chunk.rows() * (1 + chunk.columns().len()) <= VALUES);
@@ -364,7 +371,7 @@ mod tests {
         let engine = Engine::default();
         let (scan, held) = numbers(30_000, &engine.memory);
         let project = Arc::new(Rows::project(&scan, vec![x()]).unwrap());
-        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 10_000 };
+        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 10_000, texts: 0 };
         let mut sizes = Vec::new();
         run.push(&project, &mut |chunk| {
             sizes.push(chunk.rows());
@@ -381,7 +388,7 @@ mod tests {
             let engine = Engine { memory: Memory::new(limit), ..Engine::default() };
             let (scan, held) = numbers(rows, &engine.memory);
             let within = Arc::new(Rows::within(&scan, vec![x()], vec![Aggregate::Rows]).unwrap());
-            let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 8192 };
+            let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 8192, texts: 0 };
             run.push(&within, &mut |_| Ok(()))
         };
         // The rows take 7 MiB, two columns twice; grouping them takes 16 MiB.
@@ -389,12 +396,99 @@ mod tests {
         assert_eq!(outcome(25 << 20), Ok(()));
     }
 
+    /// Rows of one unit that share a text of 60,000 bytes, as after a join with a public table.
+    fn long_texts(rows: usize, memory: &Memory) -> (Arc<Rows>, HashMap<Id, Held>) {
+        let unit = Some(UnitColumn { name: "u".into(), form: UnitType::Text });
+        let scan = Arc::new(Rows::scan(0, Request { unit, columns: vec![("s".into(), Type::Text)] }));
+        let repeated = |text: &str| {
+            let once: ArrayRef = Arc::new(StringViewArray::from(vec![text]));
+            sound(take(&once, &UInt32Array::from_value(0, rows), None))
+        };
+        let mut all = Gathered::new(&scan, memory);
+        all.add(Chunk::new(Some(repeated("somebody")), vec![repeated(&"x".repeat(LONG))], rows)).unwrap();
+        let held = HashMap::from([(id(&scan), all.finish())]);
+        (scan, held)
+    }
+
+    const LONG: usize = 60_000;
+
+    fn s() -> Expr {
+        Expr::column(0, Type::Text)
+    }
+
+    fn reversed(of: Expr) -> Expr {
+        Expr::call(Function::Text(Text::Reverse), vec![of]).unwrap()
+    }
+
+    /// The largest number of rows that pass on together.
+    fn most_rows(rows: &Arc<Rows>, held: HashMap<Id, Held>, engine: &Engine) -> usize {
+        let run = Run { source: Source::bucket(held, &[]), engine, rows: 8192, texts: rows.texts() };
+        let mut most = 0;
+        run.push(rows, &mut |chunk| {
+            most = most.max(chunk.rows());
+            Ok(())
+        })
+        .unwrap();
+        most
+    }
+
+    /// Sixteen keys of 1,000 rows would be encoded as a gigabyte.
+    #[test]
+    fn few_join_keys_are_encoded_at_once_where_they_are_long() {
+        let engine = Engine::default();
+        let (scan, held) = long_texts(1000, &engine.memory);
+        let text: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(LONG)]));
+        let table = Arc::new(Data::new(vec![Type::Text], vec![text], 1).unwrap());
+        let lookup = Lookup::new(table, vec![(s(), s()); 16], None, false).unwrap();
+        let joined = Arc::new(Rows::lookup(&scan, lookup).unwrap());
+        assert_eq!(joined.texts(), 16);
+        let most = most_rows(&joined, held, &engine);
+        assert!((1..=(32 << 20) / (16 * LONG)).contains(&most), "{most}");
+    }
+
+    /// While the last of them computes texts, all others hold theirs.
+    #[test]
+    fn nested_projections_compute_few_texts_at_once() {
+        let engine = Engine::default();
+        let (scan, held) = long_texts(100, &engine.memory);
+        let nested = |rows: &Arc<Rows>| Arc::new(Rows::project(rows, vec![reversed(s())]).unwrap());
+        let levels = (0..50).fold(scan, |rows, _| nested(&rows));
+        let most = most_rows(&levels, held, &engine);
+        assert!((1..=(32 << 20) / (50 * LONG)).contains(&most), "{most}");
+    }
+
+    /// Keys and arguments are computed before rows are gathered, where they count; and one key ten times is one column.
+    #[test]
+    fn texts_that_are_aggregated_within_units_count_against_the_memory_limit() {
+        let rows = 500;
+        let outcome = |keys: Vec<Expr>, aggregates: Vec<Aggregate>| {
+            let engine = Engine { memory: Memory::new(200 << 20), ..Engine::default() };
+            let (scan, held) = long_texts(rows, &engine.memory);
+            let within = Arc::new(Rows::within(&scan, keys, aggregates).unwrap());
+            let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 8192, texts: within.texts() };
+            run.push(&within, &mut |chunk| {
+                assert_eq!(chunk.rows(), 1);
+                Ok(())
+            })
+        };
+        // The rows themselves take 57 MiB, like each column computed from them.
+        let computed = |number: usize| (0..number).fold(s(), |one, _| reversed(one));
+        let all = |number: usize| (1..=number).map(computed).collect::<Vec<_>>();
+        assert_eq!(outcome(all(1), Vec::new()), Ok(()));
+        assert_eq!(outcome(all(3), Vec::new()), Err(Stopped));
+        assert_eq!(outcome(Vec::new(), all(1).into_iter().map(Aggregate::Most).collect()), Ok(()));
+        assert_eq!(outcome(Vec::new(), all(3).into_iter().map(Aggregate::Most).collect()), Err(Stopped));
+        assert_eq!(outcome(vec![computed(1); 10], vec![Aggregate::Most(computed(1)); 10]), Ok(()));
+        let constant = |letter: &str| Expr::constant(Value::Text(letter.repeat(LONG).into()));
+        assert_eq!(outcome(["a", "b", "c"].map(constant).to_vec(), Vec::new()), Err(Stopped));
+    }
+
     #[test]
     fn an_interrupted_run_stops_between_pieces_and_between_aggregates() {
         let engine = Engine { interrupt: Interrupt::new(), ..Engine::default() };
         let (scan, held) = numbers(30_000, &engine.memory);
         let project = Arc::new(Rows::project(&scan, vec![x()]).unwrap());
-        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 10_000 };
+        let run = Run { source: Source::bucket(held, &[]), engine: &engine, rows: 10_000, texts: 0 };
         let mut pieces = 0;
         let outcome = run.push(&project, &mut |_| {
             pieces += 1;

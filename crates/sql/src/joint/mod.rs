@@ -26,7 +26,9 @@ pub use exact::Exact;
 pub use shape::{Part, Shape};
 
 use crate::answer::{Answer, Share, Shows, Summary, half_widths};
+use crate::engine::MEMORY;
 use crate::error::{Error, Result};
+use crate::limits::RunLimits;
 use crate::options::Options;
 use crate::query::{Input, Query};
 use crate::release::design::Paid;
@@ -89,6 +91,7 @@ impl JointQuery {
         // How active people are is known to no party alone.
         let options = Options { may_weigh: false, ..options };
         let query = Query::prepare_if(sql, inputs, options, refuse::shapeless)?;
+        query.check_memory(&RunLimits { memory: Some(MEMORY as u64), ..RunLimits::default() })?;
         let shape = Shape::of(&query)?;
         let order = query.order_of_groups()?.ok_or_else(|| refuse::equal_keys(&query))?;
         Ok(Self { query, shape, order })
@@ -155,7 +158,7 @@ impl JointQuery {
             Ok(self.shape.parts[place].half_width((noise.half_width)(&level)?, noise.parties))
         };
         let keys = self.query.known_keys().map_or_else(Vec::new, |keys| keys.typed.columns.clone());
-        let released = draw::of_numbers(design, keys, &additive, &self.query.together(), half_width)?;
+        let released = draw::of_numbers(design, keys, additive, &self.query.together(), half_width)?;
         let share = |(part, paid): (&Part, &Paid)| -> Result<Share> {
             let noise = format!("{}; one unit moves it by at most {} steps", noise.words, part.moves);
             Ok(Share { what: part.words.clone(), cost: paid.cost.to_string(), noise, half_width: None })
@@ -169,7 +172,7 @@ impl JointQuery {
         );
         let (max_groups, max_rows, limits) = (Some(max_groups), Some(max_rows), Vec::new());
         let summary = Summary { guarantee, unit, adjacency, max_groups, max_rows, limits, split, bounds, half_widths };
-        self.query.answer_of(&released, summary)
+        self.query.answer_of(design, &released, summary)
     }
 
     /// Sorts groups by their keys as written, which is the same order at every party, whatever the types of its

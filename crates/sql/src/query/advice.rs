@@ -10,12 +10,13 @@ use super::Query;
 use super::forecast::{Predicted, expected_rows, withheld_below};
 use super::plan::Plan;
 use crate::advice::{Advice, Cause, DryRun, Effect, Setting};
-use crate::algebra::Statistic;
+use crate::algebra::{Limits, Statistic};
 use crate::bounded::Bounded;
 use crate::error::Result;
 use crate::options::{Options, Range};
 use crate::release::design::Output;
 use crate::release::{Design, explain};
+use crate::resolve::text::on_a_large_stack;
 use crate::resolve::{KeyWords, Resolved};
 
 /// Narrower bounds are tried for the first few columns only: a query may have hundreds, and anyone can ask for a dry run.
@@ -78,10 +79,10 @@ impl Variant {
         self
     }
 
-    /// Its plan; `None` if it cannot be answered.
-    pub fn plan(&self, query: &Query) -> Option<Plan> {
+    /// Its plan; `None` if it cannot be answered, or there is no time left.
+    pub fn plan(&self, query: &Query, limits: &Limits) -> Option<Plan> {
         let bounded = Bounded::new(&self.resolved, &query.unit, &self.options).ok()?;
-        Plan::new(&self.resolved, bounded, self.keys, &query.weights, &self.options).ok()
+        Plan::new(&self.resolved, bounded, self.keys, &query.weights, &self.options, limits).ok()
     }
 }
 
@@ -99,21 +100,26 @@ impl Query {
     /// # Errors
     /// If the number of rows is 0 or too large.
     pub fn dry_run(&self, rows: Option<u64>) -> Result<DryRun> {
-        let rows = expected_rows(rows)?;
-        let now = self.outlook(&self.design, rows);
+        let (rows, limits) = (expected_rows(rows)?, Limits::from_now());
+        on_a_large_stack(&limits, || Ok(self.advised(rows, &limits)))
+    }
+
+    /// Advice is given as far as there is time for it.
+    fn advised(&self, rows: u64, limits: &Limits) -> DryRun {
+        let now = self.outlook(&self.design, rows, limits);
         let mut forecast = self.forecast(&self.design, rows, now.predicted.clone());
-        let causes = self.causes(&now, rows);
+        let causes = self.causes(&now, rows, limits);
         forecast.columns.iter_mut().zip(causes).for_each(|(column, causes)| column.causes = causes);
         let advised = |change: Change| {
-            let then = self.outlook(&change.variant.plan(self)?.design, rows);
+            let then = self.outlook(&change.variant.plan(self, limits)?.design, rows, limits);
             self.advice(change, &now, &then)
         };
         let advice = self.changes().into_iter().filter_map(advised).collect();
-        Ok(DryRun { summary: self.summary(), forecast, advice })
+        DryRun { summary: self.summary(), forecast, advice }
     }
 
-    fn outlook(&self, design: &Design, rows: u64) -> Outlook {
-        let (predicted, selects_keys) = (self.predicted(design, rows), design.selects_keys());
+    fn outlook(&self, design: &Design, rows: u64, limits: &Limits) -> Outlook {
+        let (predicted, selects_keys) = (self.predicted(design, rows, limits), design.selects_keys());
         Outlook { predicted, selects_keys, withheld_below: withheld_below(design) }
     }
 
@@ -183,11 +189,11 @@ impl Query {
     }
 
     /// What the errors come from: for each column, by how much each thing enlarges them.
-    fn causes(&self, now: &Outlook, rows: u64) -> Vec<Vec<Cause>> {
+    fn causes(&self, now: &Outlook, rows: u64, limits: &Limits) -> Vec<Vec<Cause>> {
         let mut causes = Vec::new();
         let mut add = |variant: Variant, what: String| {
-            if let Some(plan) = variant.plan(self) {
-                causes.push((what, self.predicted(&plan.design, rows)));
+            if let Some(plan) = variant.plan(self, limits) {
+                causes.push((what, self.predicted(&plan.design, rows, limits)));
             }
         };
         let variant = || Variant::of(self);

@@ -7,13 +7,8 @@ use reticent_table::Table;
 
 use super::Input;
 use crate::error::{Error, Result, no_such};
-use crate::keys::KnownKeys;
 use crate::options::{Options, Unit};
-use crate::release::{Design, draw};
 use crate::resolve::Resolved;
-
-/// More numbers than an answer should have: the text of more would be too long for a ledger.
-const MOST_NUMBERS: usize = 1 << 24;
 
 /// Refuses two private tables that share a file: each of its rows would occur twice, perhaps with different units, so
 /// the stability of neither table bounds what one unit changes in both.
@@ -57,17 +52,4 @@ pub(super) fn check_bounds(resolved: &Resolved, inputs: &[Input], options: &Opti
             Err(Error::option(message!(["bounds"], " {name}=…: {fault}")))
         }
     }
-}
-
-/// Checks that the number of released values is acceptable, as far as the groups are known before rows are read.
-pub(super) fn check_numbers(design: &Design, keys: Option<&KnownKeys>) -> Result<()> {
-    let groups = keys.map_or(1, KnownKeys::len);
-    let numbers: usize = design.additive.iter().map(|paid| draw::width(&paid.part)).sum();
-    if groups.checked_mul(numbers).is_none_or(|all| all > MOST_NUMBERS) {
-        return Err(Error::option(format!(
-            "the answer would have {groups} × {numbers} numbers (groups of public keys × numbers in each), but the limit is \
-             {MOST_NUMBERS}; list fewer keys, or ask for fewer bins"
-        )));
-    }
-    Ok(())
 }

@@ -9,10 +9,12 @@ use crate::algebra::Limits;
 use crate::error::{Error, Result};
 use crate::options::Range;
 use crate::release::design::Output;
+use crate::release::draw::joint_bar;
 use crate::release::typical::typical;
 use crate::release::values::{Bar, Cell, column};
 use crate::release::{Design, derived};
 use crate::resolve::Origin;
+use crate::resolve::text::on_a_large_stack;
 use reticent::message;
 
 /// The most rows that a group can be expected to have.
@@ -53,22 +55,23 @@ impl Query {
     /// # Errors
     /// If the number of rows is 0 or too large.
     pub fn forecasts(&self, rows: Option<u64>, budgets: &[Guarantee]) -> Result<Vec<Option<Forecast>>> {
-        let rows = expected_rows(rows)?;
+        let (rows, limits) = (expected_rows(rows)?, Limits::from_now());
         let forecast = |budget: &Guarantee| {
-            let plan = Variant::of(self).with_budget(budget.clone()).plan(self)?;
-            let predicted = self.predicted(&plan.design, rows);
+            let plan = Variant::of(self).with_budget(budget.clone()).plan(self, &limits)?;
+            let predicted = self.predicted(&plan.design, rows, &limits);
             Some(self.forecast(&plan.design, rows, predicted))
         };
-        Ok(budgets.iter().map(forecast).collect())
+        on_a_large_stack(&limits, || Ok(budgets.iter().map(forecast).collect()))
     }
 
     /// The half-widths of a design that answers this query, one for each column that is not a key.
-    pub(super) fn predicted(&self, design: &Design, rows: u64) -> Vec<Predicted> {
+    pub(super) fn predicted(&self, design: &Design, rows: u64, limits: &Limits) -> Vec<Predicted> {
         let kinds = self.resolved.measured.kinds();
         let keys = kinds[..self.resolved.keys.len()].iter().map(|kind| column(&[Cell::REFUSED], *kind)).collect();
         let released = typical(design, keys, rows, &self.together());
         let depends = self.depends();
-        let found = derived::intervals(&self.resolved.above, &depends, &released, &Limits::from_now());
+        let bar = |together: usize, place: usize, group: usize| joint_bar(design, &released, together, place, group);
+        let found = derived::intervals(&self.resolved.above, &depends, &released, &bar, limits);
         let derived = found.unwrap_or_else(|_| vec![None; depends.len()]);
         let on = derived::dependencies(&self.resolved.above, self.resolved.keys.len(), self.resolved.asked.len());
         let of_column = |(place, (_, origin)): (usize, &(String, Origin))| match origin {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `advice` | what would make its errors smaller |
 //! | `checks` | what a query must satisfy beyond being private |
+//! | `cost` | what it takes whatever the rows, compared with limits before the charge |
 //! | `forecast` | the errors to expect, before anything is spent |
 //! | `noise_only` | columns whose error bars leave out the bias of clamping |
 //! | `plan` | what is measured, how the budget is split, and what it costs |
@@ -12,6 +13,7 @@
 
 mod advice;
 mod checks;
+mod cost;
 mod forecast;
 mod noise_only;
 mod plan;
@@ -26,16 +28,16 @@ use reticent::mechanism::range::ClampingBounds;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::secrets::Quiet;
-use reticent_bounding::{BYTES_PER_BIN, Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, PublicKeys};
+use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
+use crate::algebra::expr::MOST_TEXTS;
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
 use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
 use crate::bounded::Bounded;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
-use crate::limits::RunLimits;
 use crate::options::{Options, Range, Unit};
 use crate::release::contribution::UnitContribution;
 use crate::release::search::{Found, Search};
@@ -43,7 +45,8 @@ use crate::release::{self, Cell, Design, derived, draw};
 use crate::resolve::text::{on_a_large_stack, parse};
 use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
-use checks::{check_bounds, check_numbers, refuse_common_files, unit_name};
+use checks::{check_bounds, refuse_common_files, unit_name};
+use cost::Cost;
 use plan::Plan;
 use share::{design, weights};
 use weighed::Weighed;
@@ -71,7 +74,11 @@ pub struct Query {
     search: Option<Search>,
     weighing: Option<Weighed>,
     guarantee: Guarantee,
+    cost: Cost,
 }
+
+/// The bytes for each group in each column of the answer: its interval, the value shown and its text.
+const BYTES_PER_CELL: usize = 96;
 
 /// Before a search for bounds, or without one.
 const NOTHING_FOUND: &Found = &[];
@@ -101,10 +108,10 @@ impl Query {
         options: Options,
         requirement: Requirement,
     ) -> Result<Self> {
-        let limits = Limits::default();
+        let limits = Limits::from_now();
         let mut resolved = on_a_large_stack(&limits, || {
             let statement = parse(sql, &limits)?;
-            Resolver::new(&inputs, &options, Usage::of(&statement), options.now).resolve(&statement)
+            Resolver::new(&inputs, &options, Usage::of(&statement), options.now, limits).resolve(&statement)
         })?;
         check_bounds(&resolved, &inputs, &options)?;
         let rows = &resolved.measured.rows;
@@ -130,8 +137,14 @@ impl Query {
         let weights = weights(&resolved, &options)?;
         let groups = keys.as_ref().map(|keys| keys.len() as u64);
         let Plan { design, contribution, search, weighing, guarantee } =
-            Plan::new(&resolved, bounded, groups, &weights, &options)?;
-        check_numbers(&design, keys.as_ref())?;
+            Plan::new(&resolved, bounded, groups, &weights, &options, &limits)?;
+        let cost = Cost::of(&resolved, &design, keys.as_ref(), together(&resolved).len());
+        cost.check(&limits)?;
+        let computed: Vec<Expr> = resolved.measured.keys.iter().chain(&design.inputs).cloned().collect();
+        let texts = engine::texts(&resolved.measured.rows, &computed);
+        if texts > MOST_TEXTS {
+            return Err(TooLarge::new(format!("it computes or compares {texts} texts for each row"), MOST_TEXTS).into());
+        }
         let engine = Engine::default();
         Ok(Self {
             inputs,
@@ -146,6 +159,7 @@ impl Query {
             search,
             weighing,
             guarantee,
+            cost,
         })
     }
 
@@ -157,27 +171,6 @@ impl Query {
     /// How it is run.
     pub fn engine(&self) -> &Engine {
         &self.engine
-    }
-
-    /// Checks that there is memory for all bins of all groups, as far as the groups are known before rows are read.
-    ///
-    /// # Errors
-    /// [`Error::Option`] if a run within these limits would fail whatever the rows.
-    pub fn check_memory(&self, limits: &RunLimits) -> Result<()> {
-        let groups = self.keys.as_ref().map_or(1, KnownKeys::len);
-        let bins = |measure: &Measure| if let Measure::Bins { bins, .. } = measure { *bins as usize } else { 0 };
-        let bins: usize = self.design.measures.iter().map(bins).sum();
-        let (needed, most) = (groups.saturating_mul(bins).saturating_mul(BYTES_PER_BIN), limits.memory());
-        if needed > most {
-            let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
-            return Err(Error::option(format!(
-                "histograms with {groups} × {bins} bins take {} MiB, more than the memory limit of {} MiB; ask for fewer bins, list \
-                 fewer keys, or raise the limit",
-                mebibytes(needed),
-                most >> 20
-            )));
-        }
-        Ok(())
     }
 
     /// The guarantee of the answer, which is also its cost.
@@ -328,7 +321,7 @@ impl Query {
                 }
             }
         }
-        self.answer_of(&released, self.summary_of(&design, &found, limits))
+        self.answer_of(&design, &released, self.summary_of(&design, &found, limits))
     }
 
     /// Releases the bounds that are to be found.
@@ -362,8 +355,11 @@ impl Query {
         design(&self.resolved, &self.weights, touched, self.design.selects_keys(), budget, found)
     }
 
-    /// Computes the answer from released numbers.
-    pub(crate) fn answer_of(&self, released: &release::Released, summary: Summary) -> Result<Answer> {
+    /// Computes the answer from the released numbers of a design.
+    pub(crate) fn answer_of(&self, design: &Design, released: &release::Released, summary: Summary) -> Result<Answer> {
+        let mut reserved = self.engine.memory.reserve();
+        let cells = released.groups.saturating_mul(self.resolved.columns.len());
+        reserved.try_grow(cells.saturating_mul(BYTES_PER_CELL)).map_err(|_| Error::AnswerTooLarge)?;
         let kinds = self.resolved.measured.kinds();
         let values = released.columns.iter().zip(&kinds[self.resolved.keys.len()..]);
         let values = values.map(|(cells, kind)| release::values::column(cells, *kind));
@@ -371,7 +367,9 @@ impl Query {
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let limits = Limits::from_now();
         let above = || {
-            let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &limits)?;
+            let bar =
+                |together: usize, place: usize, group: usize| draw::joint_bar(design, released, together, place, group);
+            let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &bar, &limits)?;
             Ok((self.resolved.above.compute(&given, &limits)?, derived))
         };
         let (computed, derived) = on_a_large_stack(&limits, above).map_err(|error| match error {
@@ -386,31 +384,19 @@ impl Query {
         Ok(Answer::new(&computed, &self.resolved.columns, bar, self.noise_only(), released, &derived, summary))
     }
 
-    /// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None`
-    /// if it has no bar. Columns of other origin depend on none.
-    fn dependencies(&self) -> Vec<Option<usize>> {
-        let Resolved { above, keys, asked, columns, .. } = &self.resolved;
-        let all = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
-        let number = |((_, origin), on): (&(String, Origin), Option<BTreeSet<usize>>)| match origin {
-            Origin::Derived => on.map(|on| on.len()),
-            Origin::Key(_) | Origin::Asked(_) => Some(0),
-        };
-        columns.iter().zip(all).map(number).collect()
-    }
-
-    /// The same for those that have a bar of their own.
+    /// For each column of the answer that has a bar of its own, how many aggregates with a bar it depends on.
     fn depends(&self) -> Vec<Option<usize>> {
-        self.dependencies().into_iter().map(|number| number.filter(|&number| number > 0)).collect()
+        depends(&self.resolved)
     }
 
     /// Whether some column is computed from noisy values and has no bar.
     pub(crate) fn has_unbarred(&self) -> bool {
-        self.dependencies().contains(&None)
+        dependencies(&self.resolved).contains(&None)
     }
 
     /// How many bars must hold at once, for some column.
     pub(crate) fn together(&self) -> BTreeSet<usize> {
-        self.depends().into_iter().flatten().collect()
+        together(&self.resolved)
     }
 
     /// The measurements before noise, with fixed random choices. **Not private**: for tests only.
@@ -505,6 +491,28 @@ impl Query {
         let bounding = Bounding::new(&job, &self.engine.memory).map_err(|_| Error::Reading)?;
         Ok(bounding.with_interrupt(self.engine.interrupt.clone()))
     }
+}
+
+/// For each column of the answer that is computed from others, how many aggregates with a bar it depends on; `None` if it
+/// has no bar. Columns of other origin depend on none.
+fn dependencies(resolved: &Resolved) -> Vec<Option<usize>> {
+    let Resolved { above, keys, asked, columns, .. } = resolved;
+    let all = derived::dependencies(above, keys.len(), asked.len()).into_iter().chain(std::iter::repeat(None));
+    let number = |((_, origin), on): (&(String, Origin), Option<Arc<BTreeSet<usize>>>)| match origin {
+        Origin::Derived => on.map(|on| on.len()),
+        Origin::Key(_) | Origin::Asked(_) => Some(0),
+    };
+    columns.iter().zip(all).map(number).collect()
+}
+
+/// The same for those that have a bar of their own.
+fn depends(resolved: &Resolved) -> Vec<Option<usize>> {
+    dependencies(resolved).into_iter().map(|number| number.filter(|&number| number > 0)).collect()
+}
+
+/// How many bars must hold at once, for some column.
+fn together(resolved: &Resolved) -> BTreeSet<usize> {
+    depends(resolved).into_iter().flatten().collect()
 }
 
 /// A query can be shared between threads.

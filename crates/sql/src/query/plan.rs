@@ -5,6 +5,7 @@ use reticent::privacy::Guarantee;
 use super::NOTHING_FOUND;
 use super::share::design;
 use super::weighed::Weighed;
+use crate::algebra::Limits;
 use crate::bounded::Bounded;
 use crate::error::Result;
 use crate::options::Options;
@@ -25,12 +26,16 @@ pub(super) struct Plan {
 
 impl Plan {
     /// `keys` is the number of public groups; `None` if keys come from the data, or there are none.
+    ///
+    /// # Errors
+    /// If there is no noise for the budget, or planning takes too long.
     pub fn new(
         resolved: &Resolved,
         bounded: Bounded,
         keys: Option<u64>,
         weights: &[u32],
         options: &Options,
+        limits: &Limits,
     ) -> Result<Self> {
         let grouped = !resolved.keys.is_empty();
         // Where rows are weighed, bounds are searched for in one row of each unit.
@@ -43,6 +48,8 @@ impl Plan {
         let select_keys = grouped && keys.is_none();
         let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
         let planned = |touched: &UnitContribution, budget: &Guarantee| {
+            // Limits that are chosen privately take a dozen designs.
+            limits.check_size(0, 0)?;
             design(resolved, weights, touched, select_keys, budget, found)
         };
         let (weighing, contribution, design) = match bounded {

@@ -9,22 +9,31 @@
 //! Values of relations that do not have one row for each group (aggregates of released values, joins, DISTINCT) and
 //! functions that [`followed`] does not know have no bar.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::interval::{Interval, followed, interval};
 use super::values::{Bar, Released, Value};
 use crate::algebra::column::cell;
 use crate::algebra::{Expr, Limits, Plain, TooLarge, Value as Item};
 
-/// The aggregates that each column depends on; `None` if it has no bar.
-pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTreeSet<usize>>> {
-    let of_key = (0..keys).map(|_| Some(BTreeSet::new()));
-    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(BTreeSet::from([place])))).collect();
-    let of = |expression: &Expr, columns: &[Option<BTreeSet<usize>>]| {
-        let (mut places, mut all) = (BTreeSet::new(), BTreeSet::new());
+/// The aggregates that each column depends on; `None` if it has no bar. Columns share their sets: many columns may depend
+/// on many aggregates.
+pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<Arc<BTreeSet<usize>>>> {
+    let none = Arc::new(BTreeSet::new());
+    let of_key = (0..keys).map(|_| Some(none.clone()));
+    let given: Vec<_> = of_key.chain((0..asked).map(|place| Some(Arc::new(BTreeSet::from([place]))))).collect();
+    let of = |expression: &Expr, columns: &[Option<Arc<BTreeSet<usize>>>]| {
+        let (mut places, mut all) = (BTreeSet::new(), none.clone());
         expression.columns(&mut places);
         for place in places {
-            all.extend(columns.get(place)?.as_ref()?);
+            let more = columns.get(place)?.as_ref()?;
+            match (more.is_subset(&all), all.is_subset(more)) {
+                (true, _) => {}
+                (false, true) => all = more.clone(),
+                (false, false) => Arc::make_mut(&mut all).extend(more.iter()),
+            }
         }
         // Whatever is computed from keys alone is exact.
         (all.is_empty() || followed(expression)).then_some(all)
@@ -32,7 +41,14 @@ pub fn dependencies(above: &Plain, keys: usize, asked: usize) -> Vec<Option<BTre
     columns(above, &given, &of, &mut HashMap::new())
 }
 
-/// The interval of each group's value, for each column with a bar.
+/// The most groups whose intervals are computed together.
+const GROUPS: usize = 64;
+/// The most intervals that are computed together: those of all columns are kept until the last one is known, and values that
+/// are computed step by step may have many.
+const AT_ONCE: usize = 1 << 20;
+
+/// The interval of each group's value, for each column with a bar. `bar` is that of an aggregate in a group, where a number
+/// of bars must hold at once, if it differs from the one released.
 ///
 /// # Errors
 /// If it takes too long.
@@ -40,32 +56,49 @@ pub fn intervals(
     above: &Plain,
     depends: &[Option<usize>],
     released: &Released,
+    bar: &dyn Fn(usize, usize, usize) -> Option<Bar>,
     limits: &Limits,
-) -> Result<Vec<Option<Vec<Option<Interval>>>>, TooLarge> {
-    let mut all = vec![None; depends.len()];
+) -> Result<Vec<Column>, TooLarge> {
+    let mut all: Vec<Column> = depends.iter().map(|depends| depends.map(|_| Vec::new())).collect();
     let together: BTreeSet<usize> = depends.iter().copied().flatten().collect();
+    let columns_each = released.keys.len() + released.columns.len() + computed_columns(above);
+    let at_once = (AT_ONCE / columns_each.max(1)).clamp(1, GROUPS);
     for together in together {
-        let given = given(released, together);
-        let of = |expression: &Expr, columns: &[Column]| -> Column {
-            let at = |group: usize| {
-                let column = |place: usize| columns.get(place).and_then(|column| column.as_ref()?[group]);
-                limits.has_time().then(|| interval(expression, &column)).flatten()
+        for from in (0..released.groups).step_by(at_once) {
+            limits.check_size(0, 0)?;
+            let groups = from..released.groups.min(from + at_once);
+            let given = given(released, groups.clone(), &|place, group| bar(together, place, group));
+            let of = |expression: &Expr, columns: &[Column]| -> Column {
+                let at = |group: usize| {
+                    let column = |place: usize| columns.get(place).and_then(|column| column.as_ref()?[group]);
+                    limits.has_time().then(|| interval(expression, &column)).flatten()
+                };
+                Some((0..groups.len()).map(at).collect())
             };
-            Some((0..released.groups).map(at).collect())
-        };
-        let found = columns(above, &given, &of, &mut HashMap::new());
-        let these = depends.iter().zip(found).zip(&mut all).filter(|((depends, _), _)| **depends == Some(together));
-        these.for_each(|((_, found), column)| *column = found);
+            let found = columns(above, &given, &of, &mut HashMap::new());
+            let these = depends.iter().zip(found).zip(&mut all).filter(|((depends, _), _)| **depends == Some(together));
+            for ((_, found), column) in these {
+                let found = found.unwrap_or_else(|| vec![None; groups.len()]);
+                column.iter_mut().for_each(|column| column.extend_from_slice(&found));
+            }
+        }
     }
     limits.check_size(0, 0)?;
     Ok(all)
 }
 
-/// The intervals of a column, by group; `None` if it is not computed.
-type Column = Option<Vec<Option<Interval>>>;
+/// The number of columns that are computed for each group, in all steps together.
+pub fn computed_columns(above: &Plain) -> usize {
+    let mut known = HashMap::new();
+    columns(above, &[], &|_, _| (), &mut known);
+    known.values().map(Vec::len).sum()
+}
 
-/// Keys and aggregates, where this many bars must hold at once.
-fn given(released: &Released, together: usize) -> Vec<Column> {
+/// The intervals of a column, by group; `None` if it is not computed.
+pub type Column = Option<Vec<Option<Interval>>>;
+
+/// Keys and aggregates of some groups, with these bars.
+fn given(released: &Released, groups: Range<usize>, bar: &dyn Fn(usize, usize) -> Option<Bar>) -> Vec<Column> {
     let number = |item: &Item| match item {
         Item::Integer(value) => Some(*value as f64),
         Item::Number(value) => Some(*value),
@@ -73,25 +106,24 @@ fn given(released: &Released, together: usize) -> Vec<Column> {
     };
     let keys = released.keys.iter().map(|column| {
         let point = |group: usize| number(&cell(column, group)).map(Interval::point);
-        Some((0..released.groups).map(point).collect())
+        Some(groups.clone().map(point).collect())
     });
-    let none = BTreeMap::new();
     let aggregates = released.columns.iter().enumerate().map(|(place, cells)| {
-        let bars = released.jointly.get(&together).unwrap_or(&none).get(&place);
-        let around = |(group, one): (usize, &super::Cell)| {
+        let around = |group: usize| {
+            let one = &cells[group];
             let value = match &one.value {
                 Value::Integer(value) => *value as f64,
                 Value::Real(value) => *value,
                 Value::Item(item) => number(item)?,
                 Value::Counts(_) | Value::Refused => return None,
             };
-            match bars.map_or(one.bar, |bars| bars[group]) {
+            match bar(place, group).unwrap_or(one.bar) {
                 Bar::HalfWidth(half_width) => Some(Interval { low: value - half_width, high: value + half_width }),
                 Bar::Exact => Some(Interval::point(value)),
                 Bar::Within(interval) | Bar::Anywhere(interval) => Some(interval),
             }
         };
-        Some(cells.iter().enumerate().map(around).collect())
+        Some(groups.clone().map(around).collect())
     });
     keys.chain(aggregates).collect()
 }
@@ -122,7 +154,7 @@ fn columns<T: Clone>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::collections::BTreeMap;
 
     use super::super::Cell;
     use super::*;
@@ -137,14 +169,12 @@ mod tests {
         Expr::call(Function::Arithmetic(function), vec![one, other]).unwrap()
     }
 
-    /// One key, two aggregates of two groups, and wider bars where two must hold at once.
+    /// One key and two aggregates of two groups.
     fn released() -> Released {
         let cell = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
         let keys: Vec<arrow_array::ArrayRef> = vec![Arc::new(arrow_array::Float64Array::from(vec![7.0, 8.0]))];
         let columns = vec![vec![cell(10.0, 1.0), cell(1.0, 1.0)], vec![cell(4.0, 1.0), Cell::REFUSED]];
-        let wider = |place: usize| (place, vec![Bar::HalfWidth(2.0), Bar::HalfWidth(2.0)]);
-        let jointly = BTreeMap::from([(2, BTreeMap::from([wider(0), wider(1)]))]);
-        Released { keys, groups: 2, columns, jointly, correction: None }
+        Released { keys, groups: 2, columns, additive: Vec::new(), widths: BTreeMap::new(), correction: None }
     }
 
     #[test]
@@ -159,14 +189,31 @@ mod tests {
         );
         let on = dependencies(&above, 1, 2);
         let set = |places: &[usize]| Some(places.iter().copied().collect::<BTreeSet<_>>());
+        let on: Vec<_> = on.iter().map(Option::as_deref).map(Option::<&_>::cloned).collect();
         assert_eq!(on, [set(&[0]), set(&[0, 1]), set(&[0, 1]), set(&[])]);
         let depends = [Some(1), Some(2), Some(2), None];
-        let found = intervals(&above, &depends, &released(), &Limits::default()).unwrap();
+        let wider = |together: usize, _, _| (together == 2).then_some(Bar::HalfWidth(2.0));
+        let found = intervals(&above, &depends, &released(), &wider, &Limits::default()).unwrap();
         let within = |low: f64, high: f64| Some(Interval { low, high });
         assert_eq!(found[0], Some(vec![within(63.0, 77.0), within(0.0, 16.0)]), "a multiple of one bar");
         assert_eq!(found[1], Some(vec![within(2.0, 10.0), None]), "a difference of two wider ones");
         assert_eq!(found[2].as_ref().unwrap()[0], within(0.7, 3.5));
         assert_eq!(found[3], None, "a key has no bar");
+    }
+
+    /// Group by group, in batches.
+    #[test]
+    fn every_group_has_its_own_interval() {
+        let groups = 3 * GROUPS + 1;
+        let cell = |value: usize| Cell { value: Value::Integer(value as i64), bar: Bar::Exact };
+        let columns = vec![(0..groups).map(cell).collect()];
+        let (additive, widths) = (Vec::new(), BTreeMap::new());
+        let released = Released { keys: Vec::new(), groups, columns, additive, widths, correction: None };
+        let above = Plain::Project(Arc::new(Plain::Given), vec![column(0)]);
+        let bar = |_, _, group: usize| Some(Bar::HalfWidth(group as f64));
+        let found = intervals(&above, &[Some(1)], &released, &bar, &Limits::default()).unwrap();
+        let expected = |group: usize| Some(Interval { low: 0.0, high: 2.0 * group as f64 });
+        assert_eq!(found, [Some((0..groups).map(expected).collect())]);
     }
 
     #[test]

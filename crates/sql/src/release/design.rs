@@ -1,5 +1,7 @@
 //! What is measured for a query, and how the budget is split.
 
+use std::collections::HashMap;
+
 use reticent::Error as CoreError;
 use reticent::exact::Rational;
 use reticent::mechanism::stable::{StableMedian, StableMode};
@@ -531,30 +533,35 @@ impl Draft {
 
     /// Where the sum of a column is released, so is its count.
     fn merge_counts(&mut self, outputs: &mut [Output]) {
-        let column_of = |measures: &[Measure], measure: usize| match &measures[measure] {
-            Measure::Present { column } | Measure::Moments { column, .. } => Some(*column),
-            _ => None,
-        };
-        let next = |draft: &Self| {
-            draft.additive.iter().enumerate().find_map(|(place, (part, ..))| {
-                let Additive::Present(measure) = part else { return None };
-                let column = column_of(&draft.measures, *measure);
-                let same = |measure: usize| column_of(&draft.measures, measure) == column;
-                let is_ends =
-                    |(part, ..): &(Additive, _, _)| matches!(part, Additive::Ends(measure, _) if same(*measure));
-                Some((place, draft.additive.iter().position(is_ends)?))
-            })
-        };
-        while let Some((place, ends)) = next(self) {
-            self.additive.remove(place);
-            let moved = |part: usize| if part > place { part - 1 } else { part };
-            for output in outputs.iter_mut() {
-                *output = match &*output {
-                    Output::Count(part) if *part == place => Output::CountOfEnds(moved(ends)),
-                    other => other.renumbered(moved),
-                };
+        let column_of = |measure: usize| self.measures[measure].column();
+        let mut sums: HashMap<usize, usize> = HashMap::new();
+        for (place, (part, ..)) in self.additive.iter().enumerate() {
+            if let Additive::Ends(measure, _) = part {
+                sums.entry(column_of(*measure)).or_insert(place);
             }
         }
+        let merged = |part: &Additive| match part {
+            Additive::Present(measure) => sums.get(&column_of(*measure)).copied(),
+            _ => None,
+        };
+        let with: Vec<Option<usize>> = self.additive.iter().map(|(part, ..)| merged(part)).collect();
+        let before = with.iter().scan(0, |before, with| {
+            let kept = *before;
+            *before += usize::from(with.is_none());
+            Some(kept)
+        });
+        let before: Vec<usize> = before.collect();
+        for output in outputs.iter_mut() {
+            *output = match &*output {
+                Output::Count(part) => match with[*part] {
+                    Some(ends) => Output::CountOfEnds(before[ends]),
+                    None => Output::Count(before[*part]),
+                },
+                other => other.renumbered(|part| before[part]),
+            };
+        }
+        let mut with = with.into_iter();
+        self.additive.retain(|_| with.next().flatten().is_none());
     }
 
     /// Where rows and those with a value are counted, they are two bins: each row is in one of them, so both together cost
@@ -675,5 +682,39 @@ impl Purse {
     fn delta(&self) -> Result<Delta> {
         let delta = self.budget.delta().expect("checked above: there is a δ");
         Ok(Delta::new(delta.value() / &Rational::from(self.delta_parts.max(1)))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::statistic::Bounds;
+
+    use super::*;
+    use crate::algebra::Type;
+
+    #[test]
+    fn a_count_of_values_is_that_of_their_sum() {
+        let column = |place: usize| Expr::column(place, Type::Number);
+        let (x, y, z) = (column(0), column(1), column(2));
+        let statistics = [
+            Statistic::Present(y.clone()),
+            Statistic::Present(x.clone()),
+            Statistic::Rows,
+            Statistic::Sum(x),
+            Statistic::Present(z),
+            Statistic::Sum(y),
+        ];
+        let grid = Grid::new(&"0..1".parse::<Bounds>().unwrap());
+        let mut draft = Draft::default();
+        let place = |statistic: &Statistic| {
+            let wanted = Wanted { words: "", of: "", statistic, grid: Some(grid.clone()), weight: 1 };
+            draft.place(&wanted).unwrap()
+        };
+        let mut outputs: Vec<Output> = statistics.iter().map(place).collect();
+        draft.merge_counts(&mut outputs);
+        let (count, sum, of_sum) = (Output::Count, Output::Sum, Output::CountOfEnds);
+        assert_eq!(outputs, [of_sum(3), of_sum(1), count(0), sum(1), count(2), sum(3)]);
+        let kept: Vec<Additive> = draft.additive.into_iter().map(|(part, ..)| part).collect();
+        assert!(matches!(kept[..], [Additive::Rows, Additive::Ends(..), Additive::Present(_), Additive::Ends(..)]));
     }
 }

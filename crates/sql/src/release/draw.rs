@@ -15,14 +15,14 @@ use reticent_bounding::{Group, Groups, Measured, WEIGHT_BITS};
 use super::correction::{Correction, ReleasedTotals};
 use super::design::{Additive, Design, Output, Paid};
 use super::interval::Interval;
-use super::values::{Bar, Cell, Released, Value};
+use super::values::{Bar, Cell, Released, Value, Widths};
 use crate::algebra::Value as Item;
 use crate::algebra::column::cell;
 use crate::algebra::data::sound;
 use crate::error::Result;
 
 /// Releases what the design specifies for these groups, corrected if rows were weighed. For every number in `together`, it
-/// also returns wider error bars, of which that many hold simultaneously.
+/// also returns the half-widths of wider error bars, of which that many hold simultaneously.
 ///
 /// # Errors
 /// If the permit does not cover the design's guarantee.
@@ -78,7 +78,9 @@ pub fn draw(
     }
 
     let number = groups.groups.len();
-    let bars = Bars::of_design(design, correction.as_ref(), 1);
+    let widths = |together: u64| Widths::of_design(design, together);
+    let one = widths(1);
+    let bars = Bars { design, correction: correction.as_ref(), widths: &one };
     let mut columns = Vec::new();
     for output in &design.outputs {
         let mut cells = Vec::with_capacity(number);
@@ -99,12 +101,8 @@ pub fn draw(
         }
         columns.push(cells);
     }
-    let mut jointly = BTreeMap::new();
-    for &together in together {
-        let bars = Bars::of_design(design, correction.as_ref(), together as u64);
-        jointly.insert(together, bars.all(&additive, number));
-    }
-    Ok(Released { keys: groups.keys, groups: number, columns, jointly, correction })
+    let widths = together.iter().map(|&together| (together, widths(together as u64))).collect();
+    Ok(Released { keys: groups.keys, groups: number, columns, additive, widths, correction })
 }
 
 /// Computes what the design specifies from numbers that were released elsewhere, by part, for groups with these keys.
@@ -115,34 +113,46 @@ pub fn draw(
 pub fn of_numbers(
     design: &Design,
     keys: Vec<ArrayRef>,
-    additive: &[Vec<i64>],
+    additive: Vec<Vec<i64>>,
     together: &BTreeSet<usize>,
     half_width: impl Fn(&Paid, u64) -> Result<u64>,
 ) -> Result<Released> {
     let groups = keys.first().map_or(1, |column| column.len());
     let of_two = |paid: &Paid, together: u64| Ok(half_width(paid, 2 * together)?.saturating_mul(2));
-    let bars = Bars::new(design, None, &half_width, of_two, 1)?;
-    let column = |output: &Output| (0..groups).map(|group| bars.cell(output, additive, group)).collect();
+    let widths = |together: u64| Widths::new(design, &half_width, of_two, together);
+    let one = widths(1)?;
+    let bars = Bars { design, correction: None, widths: &one };
+    let column = |output: &Output| (0..groups).map(|group| bars.cell(output, &additive, group)).collect();
     let columns = design.outputs.iter().map(column).collect();
-    let mut jointly = BTreeMap::new();
-    for &together in together {
-        let bars = Bars::new(design, None, &half_width, of_two, together as u64)?;
-        jointly.insert(together, bars.all(additive, groups));
-    }
-    Ok(Released { keys, groups, columns, jointly, correction: None })
+    let widths = together.iter().map(|&together| Ok((together, widths(together as u64)?)));
+    let widths = widths.collect::<Result<BTreeMap<_, _>>>()?;
+    Ok(Released { keys, groups, columns, additive, widths, correction: None })
+}
+
+/// The bar of an aggregate in a group where this many bars must hold at once; `None` if that makes no difference to it.
+///
+/// It is computed when it is needed: the bars for every number of them, aggregate and group together would take far more
+/// memory than the answer.
+pub fn joint_bar(design: &Design, released: &Released, together: usize, place: usize, group: usize) -> Option<Bar> {
+    let output = &design.outputs[place];
+    let widths = released.widths.get(&together)?;
+    let is_additive = !matches!(output, Output::Quantile(..) | Output::Median(_) | Output::Mode(_));
+    let bars = Bars { design, correction: released.correction.as_ref(), widths };
+    is_additive.then(|| bars.cell(output, &released.additive, group).bar)
 }
 
 /// What would be released of made-up numbers, by part, if their noise were 0: the error bars to expect.
 pub(crate) fn without_noise(
     design: &Design,
     keys: Vec<ArrayRef>,
-    additive: &[Vec<i64>],
+    additive: Vec<Vec<i64>>,
     together: &BTreeSet<usize>,
 ) -> Released {
-    let bars = Bars::of_design(design, None, 1);
-    let columns = design.outputs.iter().map(|output| vec![bars.cell(output, additive, 0)]).collect();
-    let all = |&together: &usize| (together, Bars::of_design(design, None, together as u64).all(additive, 1));
-    Released { keys, groups: 1, columns, jointly: together.iter().map(all).collect(), correction: None }
+    let one = Widths::of_design(design, 1);
+    let bars = Bars { design, correction: None, widths: &one };
+    let columns = design.outputs.iter().map(|output| vec![bars.cell(output, &additive, 0)]).collect();
+    let widths = together.iter().map(|&together| (together, Widths::of_design(design, together as u64))).collect();
+    Released { keys, groups: 1, columns, additive, widths, correction: None }
 }
 
 fn quantile(estimate: &Estimate, grid: &Grid) -> Cell {
@@ -255,30 +265,26 @@ fn item_of(group: &Group, measure: usize, item: usize) -> Option<Item> {
 }
 
 /// Values of additive parts, with their error bars.
-struct Bars<'design> {
-    design: &'design Design,
-    correction: Option<&'design Correction>,
-    /// By part, and by how many numbers must hold at once: 1 to 4.
-    half_widths: Vec<[u64; 4]>,
-    /// The same for sums of two numbers, for the parts that have them.
-    of_two: Vec<[u64; 3]>,
+struct Bars<'a> {
+    design: &'a Design,
+    correction: Option<&'a Correction>,
+    widths: &'a Widths,
 }
 
-impl<'design> Bars<'design> {
+impl Widths {
     /// With the noise of the design, where this many values must hold at once.
-    fn of_design(design: &'design Design, correction: Option<&'design Correction>, values: u64) -> Self {
+    fn of_design(design: &Design, values: u64) -> Self {
         // In whole rows; numbers are rounded by up to half of one.
         let in_rows = |half_width: u64| if design.weighed { (half_width >> WEIGHT_BITS) + 2 } else { half_width };
         let of_one = |paid: &Paid, together: u64| Ok(in_rows(design.half_width(paid, together)));
         let of_two = |paid: &Paid, together: u64| Ok(in_rows(design.half_width_of_two(paid, together)));
-        let Ok(bars): Result<Self, Infallible> = Self::new(design, correction, of_one, of_two, values);
-        bars
+        let Ok(widths): Result<Self, Infallible> = Self::new(design, of_one, of_two, values);
+        widths
     }
 
     /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
     fn new<E>(
-        design: &'design Design,
-        correction: Option<&'design Correction>,
+        design: &Design,
         of_one: impl Fn(&Paid, u64) -> Result<u64, E>,
         of_two: impl Fn(&Paid, u64) -> Result<u64, E>,
         values: u64,
@@ -287,7 +293,7 @@ impl<'design> Bars<'design> {
             let of = |together: u64| of_one(paid, values * together);
             Ok([of(1)?, of(2)?, of(3)?, of(4)?])
         });
-        let half_widths = half_widths.collect::<Result<Vec<_>, E>>()?;
+        let of_one = half_widths.collect::<Result<Vec<_>, E>>()?;
         let of_two = design.additive.iter().map(|paid| match paid.part {
             Additive::Ends(..) | Additive::Presence(_) => {
                 let of = |together: u64| of_two(paid, values * together);
@@ -295,18 +301,11 @@ impl<'design> Bars<'design> {
             }
             _ => Ok([0; 3]),
         });
-        let of_two = of_two.collect::<Result<Vec<_>, E>>()?;
-        Ok(Self { design, correction, half_widths, of_two })
+        Ok(Self { of_one, of_two: of_two.collect::<Result<Vec<_>, E>>()? })
     }
+}
 
-    /// The bars of all aggregates that have one, by group.
-    fn all(&self, additive: &[Vec<i64>], groups: usize) -> BTreeMap<usize, Vec<Bar>> {
-        let has_one = |output: &Output| !matches!(output, Output::Quantile(..) | Output::Median(_) | Output::Mode(_));
-        let outputs = self.design.outputs.iter().enumerate().filter(|(_, output)| has_one(output));
-        let bars = |output: &Output| (0..groups).map(|group| self.cell(output, additive, group).bar).collect();
-        outputs.map(|(place, output)| (place, bars(output))).collect()
-    }
-
+impl Bars<'_> {
     fn cell(&self, output: &Output, additive: &[Vec<i64>], group: usize) -> Cell {
         let real = |value: f64, half_width: f64| Cell { value: Value::Real(value), bar: Bar::HalfWidth(half_width) };
         match output {
@@ -402,12 +401,12 @@ impl<'design> Bars<'design> {
 
     /// The half-width of one number, where `together` of them must hold at once.
     fn half_width(&self, part: usize, together: usize) -> u64 {
-        self.half_widths[part][together - 1]
+        self.widths.of_one[part][together - 1]
     }
 
     /// The half-width of the sum, or the difference, of two numbers of a part.
     fn sum_half_width(&self, part: usize, together: usize) -> u64 {
-        self.of_two[part][together - 1]
+        self.widths.of_two[part][together - 1]
     }
 
     fn grid(&self, part: usize) -> &Grid {

@@ -21,8 +21,8 @@ const POINTS: i64 = 64;
 pub fn typical(design: &Design, keys: Vec<ArrayRef>, rows: u64, together: &BTreeSet<usize>) -> Released {
     let measured = design.measures.iter().map(|measure| evenly(measure, rows)).collect();
     let group = [Group { units: rows, rows, measured }];
-    let additive: Vec<Vec<i64>> = design.additive.iter().map(|paid| numbers(&paid.part, &group)).collect();
-    let mut released = without_noise(design, keys, &additive, together);
+    let additive = design.additive.iter().map(|paid| numbers(&paid.part, &group)).collect();
+    let mut released = without_noise(design, keys, additive, together);
     // As when drawn: an interval must hold together with as many bars as any column needs.
     let most = together.iter().max().map_or(1, |&most| most as u64);
     let level = joint_level(&Rational::try_from(LEVEL).expect("0.95 is finite"), most);

@@ -53,6 +53,15 @@ impl Cell {
     pub const REFUSED: Self = Self { value: Value::Refused, bar: Bar::Exact };
 }
 
+/// Half-widths of noisy numbers.
+#[derive(Debug, Clone)]
+pub struct Widths {
+    /// By part of the design, and by how many numbers must hold at once: 1 to 4.
+    pub of_one: Vec<[u64; 4]>,
+    /// The same for sums of two numbers, for the parts that have them.
+    pub of_two: Vec<[u64; 3]>,
+}
+
 /// Everything that was released: groups in the order of their keys.
 #[derive(Debug, Clone)]
 pub struct Released {
@@ -62,8 +71,10 @@ pub struct Released {
     pub groups: usize,
     /// For each aggregate, one cell per group.
     pub columns: Vec<Vec<Cell>>,
-    /// For some numbers of bars that must hold at once, and some aggregates: their bars at that level, one per group.
-    pub jointly: BTreeMap<usize, BTreeMap<usize, Vec<Bar>>>,
+    /// The noisy numbers that they were computed from, by part of the design.
+    pub additive: Vec<Vec<i64>>,
+    /// The half-widths of these numbers, for some numbers of bars that must hold at once.
+    pub widths: BTreeMap<usize, Widths>,
     /// How numbers were corrected, if rows were weighed.
     pub correction: Option<Correction>,
 }

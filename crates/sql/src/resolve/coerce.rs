@@ -50,9 +50,14 @@ fn into(one: Expr, to: Type, words: &str) -> Result<Expr> {
     let (written, before) = (constant.clone(), one.kind());
     let constant = cast(one, to, words)?;
     match constant.as_constant() {
-        Some(Value::Null) => Err(Error::Name(format!("{written} is {before}, but is compared with {to}"))),
+        Some(Value::Null) => Err(incomparable(&written, before, to)),
         _ => Ok(constant),
     }
+}
+
+/// The error for a constant that is no value of the type that it is compared in.
+pub fn incomparable(written: &Value, before: Type, to: Type) -> Error {
+    Error::Name(format!("{written} is {before}, but is compared with {to}"))
 }
 
 /// Coerces to a real number.

@@ -1,15 +1,20 @@
 //! Expressions.
 
+use arrow_array::Array;
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
-use super::coerce::{as_condition, as_integer, as_number, as_text, same};
+use super::coerce::{as_condition, as_integer, as_number, as_text, incomparable, same};
 use super::functions::{Call, call, cast, not, time};
 use super::scope::{Body, Named, Written, column};
 use super::{Resolver, aggregates, literal, words};
 use crate::algebra::calendar::{Part, Span};
+use crate::algebra::column::Column;
 use crate::algebra::function::{Arithmetic, Comparison, Logic, Membership, Pattern, Text, Time};
 use crate::algebra::{Data, Expr, Function, Type, Value};
 use crate::error::{Error, Result};
+
+/// How many values of a table are added to a set at a time.
+const ROWS: usize = 8192;
 
 /// What names in an expression refer to.
 #[derive(Clone, Copy)]
@@ -91,7 +96,7 @@ impl Resolver<'_> {
             E::InList { expr, list, negated } => {
                 let of = one(self, expr)?;
                 let list = list.iter().map(|item| one(self, item)).collect::<Result<Vec<_>>>()?;
-                one_of(of, list, *negated, &words)
+                self.one_of(of, list, *negated, &words)
             }
             E::InSubquery { expr, subquery, negated } => {
                 let of = one(self, expr)?;
@@ -99,8 +104,7 @@ impl Resolver<'_> {
                 if list.kinds().len() != 1 {
                     return Err(Error::Name(format!("{words}: the sub-query must have one column")));
                 }
-                let list = (0..list.rows()).map(|row| typed(list.cell(row, 0), list.kinds()[0])).collect();
-                one_of(of, list, *negated, &words)
+                self.one_of_column(of, &list, *negated, &words)
             }
             E::Subquery(query) => {
                 let found = self.constants_of(query, &words)?;
@@ -198,7 +202,7 @@ impl Resolver<'_> {
         let qualifier = table_text.as_ref().map(|(name, quoted)| Written { name, quoted: *quoted });
         let name = Written { name: &name_text, quoted };
         match names {
-            Names::Rows(columns) => match column(columns, &self.all_columns(), qualifier, name) {
+            Names::Rows(columns) => match column(columns, self.all_columns(), qualifier, name) {
                 Ok(place) => Ok(Expr::column(place, columns[place].kind)),
                 // `CURRENT_DATE` and so on are names like any other; a column of that name takes precedence.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
@@ -207,7 +211,7 @@ impl Resolver<'_> {
                 },
             },
             Names::Groups(grouped) => {
-                column(grouped.below, &self.all_columns(), qualifier, name)
+                column(grouped.below, self.all_columns(), qualifier, name)
                     .map_err(|error| self.unusable(&name_text).unwrap_or(error))?;
                 Err(Error::Name(format!(
                     "{name_text} is neither in GROUP BY nor inside an aggregate such as COUNT or SUM"
@@ -452,6 +456,67 @@ impl Resolver<'_> {
         Call { name: &name, arguments, words }.resolve()
     }
 
+    fn one_of(&mut self, of: Expr, list: Vec<Expr>, negated: bool, words: &str) -> Result<Expr> {
+        if list.is_empty() {
+            return Ok(Expr::constant(Value::Boolean(negated)));
+        }
+        let mut all = same(std::iter::once(of).chain(list).collect(), words)?;
+        let of = all.remove(0);
+        let constants: Option<Vec<Value>> = all.iter().map(|one| one.as_constant().cloned()).collect();
+        if let Some(constants) = constants {
+            let set = Membership::new(of.kind(), &constants);
+            return self.in_set(of, set, negated, words);
+        }
+        let equal = |one: Expr| call(Function::Compare(Comparison::Equal), vec![of.clone(), one], words);
+        let equal = all.into_iter().map(equal).collect::<Result<_>>()?;
+        let found = together(Logic::Or, equal, words)?.unwrap_or(Expr::constant(Value::Boolean(false)));
+        if negated { not(found, words) } else { Ok(found) }
+    }
+
+    /// The same for the only column of a table, which may have millions of rows.
+    fn one_of_column(&mut self, of: Expr, list: &Data, negated: bool, words: &str) -> Result<Expr> {
+        if list.rows() == 0 {
+            return Ok(Expr::constant(Value::Boolean(negated)));
+        }
+        let (kind, column) = (list.kinds()[0], &list.columns()[0]);
+        // All values have one type, so that one of them decides which type they are compared in.
+        let first = (0..list.rows()).find(|&row| column.is_valid(row)).map_or(Value::Null, |row| list.cell(row, 0));
+        let of = same(vec![of, typed(first, kind)], words)?.swap_remove(0);
+        let mut set = Membership::empty(of.kind());
+        for from in (0..list.rows()).step_by(ROWS) {
+            let some = column.slice(from, ROWS.min(list.rows() - from));
+            let cast = match of.kind() == kind {
+                true => some.clone(),
+                false => {
+                    let rows = some.len();
+                    let cast = Function::Cast(of.kind());
+                    cast.apply(&[kind], of.kind(), &[Column::Array(some.clone())], rows).into_array(of.kind(), rows)
+                }
+            };
+            // Out of time, the values are any; otherwise each can be compared.
+            self.limits.check_size(0, set.bytes())?;
+            if let Some(row) = (0..some.len()).find(|&row| some.is_valid(row) && cast.is_null(row)) {
+                return Err(incomparable(&list.cell(from + row, 0), kind, of.kind()));
+            }
+            set.extend(&cast);
+        }
+        self.in_set(of, set, negated, words)
+    }
+
+    /// Sets are kept until the query is answered, equal ones once.
+    fn in_set(&mut self, of: Expr, set: Membership, negated: bool, words: &str) -> Result<Expr> {
+        let set = match self.sets.iter().find(|known| **known == set) {
+            Some(known) => known.clone(),
+            None => {
+                self.hold(set.bytes())?;
+                self.sets.push(set.clone());
+                set
+            }
+        };
+        let found = call(Function::In(set), vec![of], words)?;
+        if negated { not(found, words) } else { Ok(found) }
+    }
+
     /// The rows of a sub-query inside an expression: it may read public tables only, and must not refer to the outer
     /// query.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
@@ -498,24 +563,6 @@ fn matching(of: Expr, pattern: &Expr, ignore_case: bool, negated: bool, words: &
     };
     let pattern = Pattern::regular(pattern, ignore_case).map_err(|why| Error::unsupported(words, why))?;
     let found = call(Function::Match(pattern), vec![of], words)?;
-    if negated { not(found, words) } else { Ok(found) }
-}
-
-fn one_of(of: Expr, list: Vec<Expr>, negated: bool, words: &str) -> Result<Expr> {
-    if list.is_empty() {
-        return Ok(Expr::constant(Value::Boolean(negated)));
-    }
-    let mut all = same(std::iter::once(of).chain(list).collect(), words)?;
-    let of = all.remove(0);
-    let constants: Option<Vec<Value>> = all.iter().map(|one| one.as_constant().cloned()).collect();
-    let found = match constants {
-        Some(constants) => call(Function::In(Membership::new(of.kind(), &constants)), vec![of], words)?,
-        None => {
-            let equal = |one: Expr| call(Function::Compare(Comparison::Equal), vec![of.clone(), one], words);
-            let equal = all.into_iter().map(equal).collect::<Result<_>>()?;
-            together(Logic::Or, equal, words)?.unwrap_or(Expr::constant(Value::Boolean(false)))
-        }
-    };
     if negated { not(found, words) } else { Ok(found) }
 }
 

@@ -1,5 +1,6 @@
 //! The FROM clause: tables, sub-queries, aliases.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -150,9 +151,7 @@ impl Resolver<'_> {
                 ..Named::new(name, kind)
             })
             .collect();
-        if columns.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("it reads too many columns", self.limits.columns).into());
-        }
+        self.count_columns(columns.len(), "it reads too many columns")?;
         let wanted = columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
         let unit =
             unit.map(|name| Ok::<_, Error>(UnitColumn { form: self.unit_form(input, &name)?, name })).transpose()?;
@@ -164,6 +163,7 @@ impl Resolver<'_> {
             Some(data) => data.clone(),
             None => {
                 let data = Arc::new(self.read_public(input, &request)?);
+                self.hold(data.bytes())?;
                 self.public.insert(place, data.clone());
                 data
             }
@@ -173,16 +173,17 @@ impl Resolver<'_> {
 
     /// The columns of a table that the query mentions, with their types.
     fn used(&self, input: &Input, unit: Option<&str>) -> Vec<(String, Type)> {
-        let mentioned = |name: &str| {
-            self.usage.all
-                || self.usage.mentioned.iter().any(|known| known.eq_ignore_ascii_case(name))
-                || unit == Some(name)
+        // Looked up for each column of each table, as often as it is named.
+        let in_lower_case = |names: &BTreeSet<String>| -> HashSet<String> {
+            names.iter().map(|name| name.to_ascii_lowercase()).collect()
         };
+        let (all, numbers) = (in_lower_case(&self.usage.mentioned), in_lower_case(&self.usage.numbers));
+        let column = |name: &'_ String| name.rsplit_once('.').map_or(name.clone(), |(_, column)| column.to_owned());
+        let bounded: HashSet<String> = self.options.bounds.keys().map(column).collect();
+        let mentioned = |name: &str| self.usage.all || all.contains(&name.to_ascii_lowercase()) || unit == Some(name);
         let is_number = |name: &str| {
-            let named = |known: &String| known.eq_ignore_ascii_case(name);
-            let bounded = |known: &String| known.rsplit_once('.').map_or(known.as_str(), |(_, column)| column) == name;
             // Two people must not become one because their ids denote the same number.
-            (self.usage.numbers.iter().any(named) || self.options.bounds.keys().any(bounded)) && unit != Some(name)
+            (numbers.contains(&name.to_ascii_lowercase()) || bounded.contains(name)) && unit != Some(name)
         };
         match input.table.columns() {
             None => {
@@ -230,7 +231,7 @@ impl Resolver<'_> {
             rows += batch.num_rows();
             batches.push(batch);
             let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
-            if rows > self.limits.public_rows || bytes > self.limits.public_bytes {
+            if rows > self.limits.public_rows || bytes > self.limits.public_left() {
                 let why = format!(
                     "this public table is too large to be kept in memory (limit: {} rows)",
                     self.limits.public_rows

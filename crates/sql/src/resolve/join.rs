@@ -16,6 +16,10 @@ use crate::algebra::function::Comparison;
 use crate::algebra::{Expr, Function, Lookup, Node, Plain, Rows};
 use crate::error::{Error, Result};
 
+/// The bytes that finding a row of a public table takes beside the table: its encoded key and its place, in a hash table
+/// that is half empty, three allocations in all.
+const BYTES_PER_LOOKUP: usize = 128;
+
 /// Which unmatched rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
@@ -127,9 +131,7 @@ impl Resolver<'_> {
         self.count_operator()?;
         let width = left.columns.len();
         let mut columns: Vec<Named> = left.columns.iter().chain(&right.columns).cloned().collect();
-        if columns.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("a join has too many columns", self.limits.columns).into());
-        }
+        self.count_columns(columns.len(), "a join has too many columns")?;
         // A column that may be NULL is no longer the unit; of a pair merged by USING, the preserved side's is found.
         for (place, column) in columns.iter_mut().enumerate() {
             column.is_unit &= !(kept == Kept::Left && place >= width || kept == Kept::Right && place < width);
@@ -238,6 +240,9 @@ impl Resolver<'_> {
             let what = "the public tables that private rows are joined with have too many rows";
             return Err(crate::algebra::TooLarge::new(what, self.limits.public_rows).into());
         }
+        // A table as it was read is held already.
+        let copied = if matches!(**table, Plain::Table(_)) { 0 } else { data.bytes() };
+        self.hold(copied.saturating_add(data.rows().saturating_mul(BYTES_PER_LOOKUP)))?;
         let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep).ok_or_else(|| {
             Error::Name("a JOIN compares values of different types, or texts that are too long".into())
         })?;

@@ -36,12 +36,14 @@ pub mod scope;
 mod select;
 pub mod text;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast;
 
 use crate::algebra::calendar::DAY;
+use crate::algebra::function::Membership;
 use crate::algebra::stop::until;
 use crate::algebra::{Data, Expr, Limits, Measured, Plain, Value};
 use crate::error::{Error, Result};
@@ -106,8 +108,14 @@ pub(crate) struct Resolver<'a> {
     nodes: usize,
     patterns: usize,
     operators: usize,
+    /// Columns of all relations together.
+    columns: usize,
     /// Rows of the public tables joined with private rows.
     looked_up: usize,
+    /// The sets of constants, each once.
+    sets: Vec<Membership>,
+    /// See [`Resolver::all_columns`].
+    known: OnceCell<Vec<String>>,
     /// The relations named by WITH, innermost last.
     named: Vec<(String, Relation)>,
     /// Public tables already read.
@@ -118,18 +126,21 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Resolves over these tables. `now` is the current time, in microseconds since 1970.
-    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64) -> Self {
+    /// Resolves over these tables within these limits. `now` is the current time, in microseconds since 1970.
+    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64, limits: Limits) -> Self {
         Self {
             inputs,
             options,
             usage,
-            limits: Limits::from_now(),
+            limits,
             now,
             nodes: 0,
             patterns: 0,
             operators: 0,
+            columns: 0,
             looked_up: 0,
+            sets: Vec::new(),
+            known: OnceCell::new(),
             named: Vec::new(),
             public: HashMap::new(),
             measured: None,
@@ -189,12 +200,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// The columns of all tables, for suggestions when one is misspelt.
-    fn all_columns(&self) -> Vec<String> {
-        let tables = self.inputs.iter().filter_map(|input| input.table.columns());
-        let mut names: Vec<String> = tables.flatten().collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    fn all_columns(&self) -> &[String] {
+        self.known.get_or_init(|| {
+            let tables = self.inputs.iter().filter_map(|input| input.table.columns());
+            let mut names: Vec<String> = tables.flatten().collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        })
     }
 
     /// The error for a column that exists, but whose type no query can use.
@@ -235,7 +248,28 @@ impl<'a> Resolver<'a> {
         self.count_node()
     }
 
-    /// Computes a relation of public tables.
+    /// Counts the columns of a relation.
+    fn count_columns(&mut self, columns: usize, what: &str) -> Result<()> {
+        if columns > self.limits.columns {
+            return Err(crate::algebra::TooLarge::new(what, self.limits.columns).into());
+        }
+        self.columns += columns;
+        if self.columns > self.limits.all_columns {
+            let what = "its SELECTs, JOINs and UNIONs have too many columns together";
+            return Err(crate::algebra::TooLarge::new(what, self.limits.all_columns).into());
+        }
+        Ok(())
+    }
+
+    /// Counts bytes of public values that are kept until the query is answered: tables, and the sets and tables for
+    /// lookups.
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.limits.check_size(0, bytes)?;
+        self.limits.public_held += bytes;
+        Ok(())
+    }
+
+    /// Computes a relation of public tables, in the memory that is left.
     fn compute(&mut self, plain: &Plain) -> Result<Data> {
         Ok(plain.compute(&Data::unit_row(), &self.limits)?.data)
     }
@@ -304,10 +338,35 @@ mod tests {
         let options = Options::new(reticent::privacy::Guarantee::Pure("1".parse().unwrap()));
         let limits = Limits::default();
         let statement = text::parse("SELECT 1 + 1 FROM given", &limits).unwrap();
-        let resolver = || Resolver::new(&[], &options, Usage::of(&statement), 0).given("given", Vec::new());
+        let usage = Usage::of(&statement);
+        let resolver = || Resolver::new(&[], &options, usage.clone(), 0, Limits::from_now()).given("given", Vec::new());
         assert!(resolver().resolve_open(&statement).is_ok());
         let mut late = resolver();
         late.limits.deadline = Some(std::time::Instant::now());
         assert!(late.resolve_open(&statement).unwrap_err().to_string().contains("too many seconds"));
+    }
+
+    /// The sets of IN are kept until the query is answered: together they took gigabytes in a dry run.
+    #[test]
+    fn sets_count_together_and_equal_ones_once() {
+        let options = Options::new(reticent::privacy::Guarantee::Pure("1".parse().unwrap()));
+        let digits: Vec<String> = (0..10).map(|digit| format!("({digit})")).collect();
+        let with = format!("WITH v AS (SELECT column1 AS n FROM (VALUES {}) AS v)", digits.join(","));
+        let resolved = |set: &dyn Fn(usize) -> String| {
+            let sets: Vec<String> = (0..20).map(|one| format!("x + {one} IN ({})", set(one))).collect();
+            let sql = format!("{with} SELECT x FROM given WHERE {}", sets.join(" OR "));
+            let limits = Limits { public_bytes: 1 << 20, ..Limits::from_now() };
+            text::on_a_large_stack(&limits, || {
+                let statement = text::parse(&sql, &limits)?;
+                let columns = vec![scope::Named::new("x", crate::algebra::Type::Number)];
+                let resolver = Resolver::new(&[], &options, Usage::of(&statement), 0, limits).given("given", columns);
+                resolver.resolve_open(&statement).map(drop)
+            })
+        };
+        let numbers =
+            |from: usize| format!("SELECT 1000 * x.n + 100 * y.n + 10 * z.n + w.n + {from} FROM v x, v y, v z, v w");
+        resolved(&|_| numbers(0)).unwrap();
+        let why = resolved(&numbers).unwrap_err().to_string();
+        assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
     }
 }

@@ -131,6 +131,7 @@ impl Resolver<'_> {
             sides.iter_mut().zip(both).for_each(|(side, one)| side.push(one));
         }
         let [ours, theirs] = sides;
+        self.count_columns(left.columns.len(), "a UNION has too many columns")?;
         let columns: Vec<Named> = left
             .columns
             .iter()

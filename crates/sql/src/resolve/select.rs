@@ -315,9 +315,7 @@ impl Resolver<'_> {
             named.push(self.output(&of, &item.name, columns));
             outputs.push(of);
         }
-        if named.len() > self.limits.columns {
-            return Err(crate::algebra::TooLarge::new("it has more columns", self.limits.columns).into());
-        }
+        self.count_columns(named.len(), "it has more columns")?;
         let (mut all, mut by): (Vec<Expr>, Vec<(Expr, Direction)>) = (outputs.clone(), Vec::new());
         for one in rest.order {
             let place = match self.of_output(&one.expr, &named)? {

@@ -61,6 +61,11 @@ pub fn tokens(sql: &str, limits: &Limits) -> Result<Vec<TokenWithSpan>> {
     if significant > limits.tokens {
         return Err(TooLarge::new(format!("it has {significant} tokens"), limits.tokens).into());
     }
+    let name = |token: &TokenWithSpan| if let Token::Word(word) = &token.token { word.value.len() } else { 0 };
+    let longest = tokens.iter().map(name).max().unwrap_or(0);
+    if longest > limits.name {
+        return Err(TooLarge::new(format!("a name in it has {longest} bytes"), limits.name).into());
+    }
     Ok(tokens)
 }
 

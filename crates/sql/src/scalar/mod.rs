@@ -79,7 +79,7 @@ impl ScalarQuery {
                 ..Named::new(name.clone(), *kind)
             };
             let columns: Vec<Named> = header.iter().zip(&kinds).map(named).collect();
-            let resolver = Resolver::new(&[], &options, usage, options.now).given(TABLE, columns);
+            let resolver = Resolver::new(&[], &options, usage, options.now, Limits::from_now()).given(TABLE, columns);
             Ok((resolver.resolve_open(&query)?, kinds))
         })?;
         let (plain, columns) = plain;

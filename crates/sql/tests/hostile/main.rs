@@ -2,6 +2,8 @@
 //!
 //! | module | attacks by |
 //! |---|---|
+//! | `copies` | rows that count more often than they may |
+//! | `costs` | queries that fail whatever the rows |
 //! | `earlier` | queries that once worked |
 //! | `names` | names that might be used internally |
 //! | `texts` | texts that grow until memory runs out |
@@ -17,6 +19,7 @@
 #[allow(dead_code, reason = "shared with neighbour replay, which uses all of it")]
 mod compare;
 mod copies;
+mod costs;
 mod earlier;
 mod names;
 mod reached;

@@ -113,6 +113,32 @@ fn patterns_are_limited() {
     }
 }
 
+/// Each is held while the next one is computed, and may be 64 KiB long.
+#[test]
+fn texts_of_a_row_are_limited() {
+    let list = |number: usize, of: &str| {
+        let item = |item: usize| of.replace('#', &item.to_string());
+        (0..number).map(item).collect::<Vec<_>>()
+    };
+    let computed = |number: usize| {
+        let all = list(number - 1, "reverse(txt)").join(", ");
+        format!("SELECT COUNT(*) FROM t WHERE concat({all}) <> 'q'")
+    };
+    answered(&computed(512));
+    let why = refused(&computed(513));
+    assert!(why.contains("it computes or compares 513 texts for each row (limit: 512)"), "{why}");
+    // Rows that wait for others of their unit have a text more: the unit.
+    let held = |number: usize| {
+        let (columns, keys) = (list(number, "txt AS c#").join(", "), list(number, "c#").join(", "));
+        format!(
+            "SELECT COUNT(*) FROM (SELECT user_id, {keys} FROM (SELECT user_id, {columns} FROM t) GROUP BY user_id, {keys})"
+        )
+    };
+    let why = refused(&held(513));
+    assert!(why.contains("texts for each row (limit: 512)"), "{why}");
+    answered(&held(100));
+}
+
 /// Two thousand stacked sub-queries took as many stack frames when a row passed through them; without a row, none. A
 /// list of five thousand expressions, compared one after the other, did the same.
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crash_disk::{Call, Disk, Failure, Fault, Image, Replay, Survivors};
 use reticent_durable::FileId;
-use reticent_durable::Files;
+use reticent_durable::{Files, Held};
 use reticent_ledger::Event;
 use reticent_stream::{Error, Hold, Result, StepRelease, Stream, Streams};
 
@@ -58,6 +58,15 @@ impl Files for DiskFiles {
 
     fn turn(&self, _: &Path, _: Duration) -> Option<std::fs::File> {
         None
+    }
+
+    fn hold(&self, _: &Path, _: &Path) -> io::Result<Held> {
+        Ok(Held::default())
+    }
+
+    /// Whoever wrote what was found on this disk is gone.
+    fn is_held(&self, _: &Path) -> io::Result<bool> {
+        Ok(false)
     }
 
     fn rewrite(&self, path: &Path) -> io::Result<()> {

@@ -1,12 +1,16 @@
 //! The rows of an SQLite file.
 
+use std::path::{Path, PathBuf};
+
 use reticent_durable::opening::reason;
+use reticent_durable::{Files, Held, beside};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, Params};
 
 use crate::entry::{Keys, Row};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
+use crate::run::Holder;
 use crate::storage::Pages;
 
 /// The tables.
@@ -50,11 +54,20 @@ const LAST_CHARGES: &str = "
 const REGISTRATIONS: &str = "WHERE registered IS NOT NULL ORDER BY +number";
 
 /// The rows, within a transaction of this connection.
-pub struct Transaction<'connection>(pub &'connection Connection);
+pub struct Transaction<'storage> {
+    /// The connection.
+    pub connection: &'storage Connection,
+    /// The ledger's path, beside which holders have their files.
+    pub path: &'storage Path,
+    /// Where its files are.
+    pub files: &'storage dyn Files,
+    /// What this process holds.
+    pub held: &'storage mut Option<Held>,
+}
 
 impl Transaction<'_> {
     fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
-        self.0.prepare_cached(sql)
+        self.connection.prepare_cached(sql)
     }
 
     fn all(&self, condition: &str, parameters: impl Params) -> Result<Vec<Row>> {
@@ -115,6 +128,24 @@ impl Pages for Transaction<'_> {
         Ok(Some((row, text)))
     }
 
+    fn hold(&mut self, holder: Holder) -> Result<()> {
+        if self.held.is_none() {
+            let path = lock_file(self.path, holder);
+            let failed = |error| Error::Storage { doing: "written", reason: format!("{}: {error}", path.display()) };
+            *self.held = Some(self.files.hold(&path, self.path).map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    fn is_held(&mut self, holder: Holder) -> Result<bool> {
+        let path = lock_file(self.path, holder);
+        let unclear = |error| {
+            let reason = format!("{} does not tell whether a run is still in progress: {error}", path.display());
+            Error::Storage { doing: "read", reason }
+        };
+        self.files.is_held(&path).map_err(unclear)
+    }
+
     fn append(&mut self, row: &Row, release: Option<&str>) -> Result<()> {
         let Row { number, body, hash, keys } = row;
         let write = || -> rusqlite::Result<()> {
@@ -138,6 +169,11 @@ impl Pages for Transaction<'_> {
         };
         write().map_err(|error| failure("written", &error))
     }
+}
+
+/// The file that a process locks while it computes.
+fn lock_file(ledger: &Path, holder: Holder) -> PathBuf {
+    beside(ledger, &format!("-run-{holder}"))
 }
 
 /// SQLite's integers are signed; no ledger has 2^63 entries.
@@ -170,6 +206,7 @@ pub fn failure(doing: &'static str, error: &rusqlite::Error) -> Error {
 mod tests {
     use reticent::ledger::{Charge, Releases};
     use reticent::privacy::{Adjacency, Guarantee};
+    use reticent_durable::SystemFiles;
     use rusqlite::StatementStatus;
 
     use super::*;
@@ -182,7 +219,8 @@ mod tests {
         let steps = |charges: u64| {
             let connection = Connection::open_in_memory().unwrap();
             connection.execute_batch(SCHEMA).unwrap();
-            let mut pages = Transaction(&connection);
+            let (path, files, held) = (Path::new("ledger.sqlite"), &SystemFiles, &mut None);
+            let mut pages = Transaction { connection: &connection, path, files, held };
             let mut last = None;
             for number in 1..=charges {
                 let [dataset, caller, description] = ["people", "ada", "a count"].map(String::from);
@@ -191,7 +229,10 @@ mod tests {
                 let guarantee = Guarantee::Pure("1".parse().unwrap());
                 let charge =
                     Box::new(Charge { dataset, request, caller, description, unit, adjacency, guarantee, releases });
-                let row = Row::after(last.as_ref(), Event::Charged { charge, spent: Spend::NOTHING, charges: number });
+                let row = Row::after(
+                    last.as_ref(),
+                    Event::Charged { charge, spent: Spend::NOTHING, charges: number, runs: Vec::new() },
+                );
                 pages.append(&row, None).unwrap();
                 last = Some(row);
             }

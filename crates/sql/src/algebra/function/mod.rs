@@ -112,14 +112,33 @@ impl Function {
         }
     }
 
-    /// Whether the result can take more memory than the arguments.
-    pub fn grows(&self) -> bool {
+    /// How long a text that it returns can become.
+    pub fn growth(&self) -> Growth {
         match self {
-            Self::Text(function) => function.grows(),
-            Self::Match(pattern) => pattern.grows(),
-            _ => false,
+            Self::Text(function) => function.growth(),
+            Self::Match(pattern) if pattern.grows() => Growth::Any,
+            _ => Growth::None,
         }
     }
+
+    /// Whether a text that it returns can be longer than each of its arguments.
+    pub fn grows(&self) -> bool {
+        self.growth() != Growth::None
+    }
+}
+
+/// How long the result of a function can become, in bytes. A longer one than
+/// [`MOST_TEXT`](reticent_table::MOST_TEXT) is NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// As long as the longest argument.
+    None,
+    /// As long as all arguments together.
+    Sum,
+    /// Three times as long as the argument: of all letters, ΐ grows most when its case changes, from two bytes to six.
+    Case,
+    /// As long as a text can be.
+    Any,
 }
 
 /// The number if it is finite.

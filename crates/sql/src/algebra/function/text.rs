@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use reticent_table::MOST_TEXT;
 use serde::{Deserialize, Serialize};
 
+use super::Growth;
 use crate::algebra::Type;
 use crate::algebra::column::{Booleans, Column, Integers, Reader, Texts, each, map, map2, map3};
 
@@ -84,10 +85,14 @@ impl Text {
         }
     }
 
-    /// Whether the result can be longer than the arguments. Such functions work on few rows at a time.
-    pub fn grows(self) -> bool {
-        use Text::{Concat, ConcatAll, Lower, PadEnd, PadStart, Repeat, Replace, Upper};
-        matches!(self, Concat | ConcatAll | Lower | PadEnd | PadStart | Repeat | Replace | Upper)
+    /// How long the result can become.
+    pub fn growth(self) -> Growth {
+        match self {
+            Self::Concat | Self::ConcatAll => Growth::Sum,
+            Self::Lower | Self::Upper => Growth::Case,
+            Self::PadEnd | Self::PadStart | Self::Repeat | Self::Replace => Growth::Any,
+            _ => Growth::None,
+        }
     }
 
     /// Computes the value for each row.
