@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use reticent::text::csv_line;
 use reticent_client::streams::text;
@@ -48,6 +48,35 @@ pub fn text_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) 
     table.set_header(header.to_vec());
     table.add_rows(rows);
     table
+}
+
+/// The width of what is printed for people, in columns.
+const WIDTH: u16 = 100;
+
+/// A table of text that is no wider than a page, in which one column is wrapped.
+pub fn fitted_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, wrapped: usize) -> Table {
+    let mut table = text_table(header, rows);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    let others = table.column_iter_mut().enumerate().filter(|(place, _)| *place != wrapped);
+    others.for_each(|(_, column)| {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    });
+    table
+}
+
+/// A text in lines that are no wider than a page.
+pub fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= usize::from(WIDTH) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// A table for people, with these columns right-aligned.

@@ -212,17 +212,21 @@ fn bad_arguments_of_trust_are_named_and_exit_with_2() {
 #[test]
 fn every_example_of_the_help_works() {
     let directory = std::env::temp_dir().join(format!("reticent-plan-help-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("a directory for what the examples write");
+    std::fs::create_dir_all(directory.join("examples")).expect("a directory for what the examples write");
+    std::fs::write(directory.join("examples/staff.csv"), "department,age,contract,salary\n").expect("a table");
     let mut examples = 0;
-    for help in [&["plan", "--help"][..], &["plan", "count", "--help"], &["plan", "trust", "--help"]].map(reticent) {
-        for example in text(&help.stdout).lines().filter_map(|line| line.trim().strip_prefix("reticent ")) {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
-            let output = command.args(example.split_whitespace()).current_dir(&directory).output();
-            let output = output.expect("the program starts");
+    let subjects = [&["plan", "--help"][..], &["plan", "count", "--help"], &["plan", "trust", "--help"]];
+    for help in subjects.into_iter().chain([&["plan", "query", "--help"][..]]).map(reticent) {
+        let lines = text(&help.stdout).replace("\\\n", " ");
+        for example in lines.lines().filter_map(|line| line.trim().strip_prefix("reticent ")) {
+            let command = format!("{} {example}", env!("CARGO_BIN_EXE_reticent"));
+            let shell =
+                Command::new("sh").args(["-c", &command]).current_dir(&directory).env("HOME", &directory).output();
+            let output = shell.expect("a shell");
             assert_eq!(output.status.code(), Some(0), "{example}: {}", text(&output.stderr));
             examples += 1;
         }
     }
     std::fs::remove_dir_all(&directory).expect("it can be removed");
-    assert_eq!(examples, 9);
+    assert_eq!(examples, 12);
 }

@@ -60,6 +60,16 @@ pub fn trust_models(rows: u64, parties: u32, epsilon: &Epsilon, costs: &[Cost]) 
     chart
 }
 
+/// The errors to expect of a query's columns, against its `budget`, ε or ρ.
+pub fn query_errors(title: &str, budget: &str, columns: Vec<(String, Vec<(f64, f64)>)>) -> Chart {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let description = format!("Half-widths at 95 % of {}, against {budget}; noise only.", names.join(", "));
+    let series = columns.into_iter().map(|(name, points)| Series::line(name, points)).collect();
+    Chart { series, ..Chart::new(title).described(description) }
+        .x(budget, Scale::Log)
+        .y("half-width at 95 %, noise only", Scale::Log)
+}
+
 /// A counter's colour, the same in every chart.
 pub fn hue(counter: CounterKind) -> Hue {
     Hue::Nth(CounterKind::ALL.iter().position(|kind| *kind == counter).unwrap_or(0))

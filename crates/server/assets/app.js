@@ -289,17 +289,29 @@ function cell(value) {
   return `${shownValue} (exact)`;
 }
 
+const expected = ({ half_width, times }) => half_width === null ? "–" : `± ${rounded(half_width)}${times ? ` × ${times}` : ""}`;
+const causes = (column) => column.causes.map(({ what, factor }) => factor ? `${what} (× ${rounded(factor)})` : what).join("; ");
+
+function advised({ settings, effects, withheld_below, but }) {
+  const what = settings.map(({ name, column, value }) => `${name} ${column ? `${column}=` : ""}${value}`);
+  const errors = effects.map(({ column, ratio }) => `${column} × ${Number(ratio.toFixed(2))}`);
+  if (withheld_below !== undefined) errors.push(withheld_below ? `groups below ${withheld_below} units may be withheld` : "no group is withheld");
+  return `With ${what.join(", ")}: ${errors.join("; ")} (${but})`;
+}
+
 async function answer(dryRun) {
   const form = $("ask");
   if (!form.reportValidity()) return;
   $("answer").hidden = true;
+  $("advice").replaceChildren();
   try {
     const given = await write("/v1/query", question(dryRun));
     problem(form, null);
     if (dryRun) {
-      $("answer-words").textContent = `Nothing was charged. This would charge ${given.dry_run.guarantee} to ${given.dataset}. ${given.words}`;
-      const rows = given.dry_run.split.map((share) => [share.what, share.cost, share.noise, share.half_width === undefined ? "depends on the released values" : `± ${rounded(share.half_width)}`]);
-      table($("rows"), [["Released", false, true], ["Cost"], ["Noise", false, true], ["95 %, noise only", true]], rows);
+      const { guarantee, forecast, advice } = given.dry_run;
+      $("answer-words").textContent = `Nothing was charged. This would charge ${guarantee} to ${given.dataset}. ${given.words} Errors to expect at 95 % are those of groups of ${forecast.rows} rows; noise only.`;
+      table($("rows"), [["Column"], ["Error to expect", true], ["Because of"]], forecast.columns.map((column) => [column.column, expected(column), causes(column)]));
+      $("advice").replaceChildren(...advice.map((one) => element("li", advised(one))));
     } else {
       const found = (given.summary.bounds ?? []).map(({ column, bounds }) => bounds === null
         ? `; no bounds found for ${column}, so whatever needs them is refused` : `; bounds of ${column}, found privately: ${bounds}`);

@@ -30,6 +30,7 @@
 //! | [`engine`] | from files to exact statistics |
 //! | [`release`] | what is released, how the budget is split, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and their cost |
+//! | [`advice`] | the errors to expect, and what would make them smaller |
 //! | `shown` | an answer as text, for people and spreadsheets |
 //! | [`outcome`] | [`QueryOutcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
@@ -48,6 +49,7 @@
 //! [`Query::run`] with a ledger, which charges first and records a failure like an answer. Error bars cover noise only,
 //! not bias from clamping or contribution limits.
 
+pub mod advice;
 pub mod algebra;
 pub mod answer;
 mod bounded;

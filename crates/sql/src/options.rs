@@ -64,7 +64,7 @@ pub struct Options {
     pub max_groups: Option<u64>,
     /// The most rows that it contributes to each.
     pub max_rows: Option<u64>,
-    /// Whether weights may be chosen.
+    /// Whether weights may be chosen, and groups selected, before the answer: parties release everything at once.
     pub may_weigh: bool,
     /// Ranges of columns, by name (`age` or `people.age`).
     pub bounds: BTreeMap<String, Range>,

@@ -5,7 +5,7 @@ use reticent::message::Message;
 use reticent::text::{csv_line, printable};
 use serde_json::Value as Json;
 
-use crate::answer::{Answer, ChosenLimit, Entry, FoundBounds, Share, number};
+use crate::answer::{Answer, ChosenLimit, Entry, FoundBounds, number};
 
 /// What is added to an error bar that leaves out the bias of clamping to bounds that were found.
 const NOISE_ONLY: &str = " (noise only)";
@@ -87,14 +87,6 @@ impl Entry {
     }
 }
 
-impl Share {
-    /// The half-width for people.
-    pub fn width(&self) -> String {
-        let width = |width: f64| format!("± {}", rounded(width, Some(width)));
-        self.half_width.map_or_else(|| "depends on the released values".into(), width)
-    }
-}
-
 impl std::fmt::Display for ChosenLimit {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { of, limit, left_out, half_width } = self;
@@ -160,7 +152,7 @@ fn people(value: &Json, half_width: Option<f64>) -> String {
 }
 
 /// To two digits of the half-width.
-fn rounded(value: f64, half_width: Option<f64>) -> String {
+pub(crate) fn rounded(value: f64, half_width: Option<f64>) -> String {
     format!("{value:.*}", digits(value, half_width))
 }
 

@@ -11,6 +11,37 @@ use crate::output::Format;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+
+    /// The budget to charge.
+    #[command(flatten)]
+    pub accounting: crate::accounting::Arguments,
+
+    /// Memory limit, such as 4GiB; what does not fit is spilled to --temp-dir [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Run")]
+    pub memory_limit: Option<u64>,
+    /// Time limit, such as 10m; a query that exceeds it fails and stays charged [default: none]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Run")]
+    pub time_limit: Option<Duration>,
+    /// Where to spill rows that do not fit in memory; removed at the end [default: the system's temporary folder]
+    #[arg(long, value_name = "FOLDER", help_heading = "Run")]
+    pub temp_dir: Option<PathBuf>,
+
+    /// Spend nothing and read no rows; show what would be released, the errors to expect, what they come from, and what would make
+    /// them smaller
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub format: Format,
+}
+
+/// What is asked, of which tables, and with which guarantee.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub struct Question {
     /// The query
     pub sql: String,
 
@@ -60,27 +91,10 @@ pub struct Arguments {
     /// Relative share of the budget for an aggregate, by its name in the answer [default: 1 each]
     #[arg(long = "weight", value_name = "NAME=W", help_heading = "Privacy")]
     pub weights: Vec<String>,
-
-    /// The budget to charge.
-    #[command(flatten)]
-    pub accounting: crate::accounting::Arguments,
-
-    /// Memory limit, such as 4GiB; what does not fit is spilled to --temp-dir [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Run")]
-    pub memory_limit: Option<u64>,
-    /// Time limit, such as 10m; a query that exceeds it fails and stays charged [default: none]
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Run")]
-    pub time_limit: Option<Duration>,
-    /// Where to spill rows that do not fit in memory; removed at the end [default: the system's temporary folder]
-    #[arg(long, value_name = "FOLDER", help_heading = "Run")]
-    pub temp_dir: Option<PathBuf>,
-
-    /// Spend nothing; show what would be released, with how much noise, at what cost
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
-    /// How to print the answer
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub format: Format,
+    /// How many rows a group is expected to have, for the errors that --dry-run predicts; what you know without this data
+    /// [default: 1000]
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub expect_rows: Option<u64>,
 }
 
 const AFTER_HELP: &str = "The language:

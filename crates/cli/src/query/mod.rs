@@ -21,25 +21,20 @@ use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
 use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table};
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, Question};
 
 use crate::accounting::payer;
 use crate::exit::{REFUSED, usage};
 use crate::interrupt::on_signals;
-use crate::output::say;
+use crate::output::{say, wrapped};
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let _quiet = Quiet::new();
-    // Keys and public tables are read, and their errors reported, before anything is charged.
-    let (ledger, mut public) = (arguments.accounting.ledger.as_deref(), key_files(arguments));
-    check_public(ledger, &public, &[])?;
-    let settings = settings(arguments)?;
+    let settings = settings(&arguments.question, arguments.accounting.ledger.as_deref())?;
     let place = settings.place(arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
     let files = settings.private_files();
-    public.extend(settings.public_files());
-    check_public(ledger, &public, &files)?;
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
@@ -48,10 +43,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         say!("treating each row as a different person (--unit COLUMN if one person can have several rows)");
     }
     if let Some(contribution) = query.contribution_words() {
-        say!("{contribution} (--max-rows, --max-groups)");
+        let words = format!("{contribution} (--max-rows, --max-groups)");
+        say!("{}", if arguments.dry_run { wrapped(&words) } else { words });
     }
     if arguments.dry_run {
-        show::dry_run(&query, arguments.format)?;
+        show::dry_run(&query, arguments.question.expect_rows, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
     let account = Arc::new(payer(&arguments.accounting.settings(), place.as_deref())?);
@@ -89,10 +85,10 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 }
 
 /// Files with keys: they are public, too.
-fn key_files(arguments: &Arguments) -> Vec<PathBuf> {
+fn key_files(question: &Question) -> Vec<PathBuf> {
     // Errors in a policy are reported when it is applied.
-    let policies = arguments.policies.iter().filter_map(|path| Policy::read(path).ok());
-    listed_files(&arguments.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
+    let policies = question.policies.iter().filter_map(|path| Policy::read(path).ok());
+    listed_files(&question.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
 }
 
 /// The files named by `--keys`.
@@ -101,10 +97,12 @@ fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
     values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
 
-/// The settings from the arguments.
-fn settings(arguments: &Arguments) -> Result<Settings> {
+/// The settings of a question. Keys and public tables are read, and their errors reported, before anything is charged.
+pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
+    let mut public = key_files(question);
+    check_public(ledger, &public, &[])?;
     let mut inputs = Vec::new();
-    for (list, public) in [(&arguments.tables, false), (&arguments.public_tables, true)] {
+    for (list, public) in [(&question.tables, false), (&question.public_tables, true)] {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
@@ -117,20 +115,23 @@ fn settings(arguments: &Arguments) -> Result<Settings> {
         return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
     }
     let asked = Asked {
-        epsilon: arguments.epsilon.clone(),
-        delta: arguments.delta.clone(),
-        rho: arguments.rho.clone(),
-        allow_large_epsilon: arguments.allow_large_epsilon,
-        units: arguments.units.clone(),
-        adjacency: arguments.adjacency.clone(),
-        max_groups: arguments.max_groups.clone(),
-        max_rows: arguments.max_rows.clone(),
-        bounds: pairs("--bounds", &arguments.bounds, "age=0..120")?,
-        keys: public_keys(&arguments.keys, arguments.accounting.ledger.as_deref())?,
-        weights: pairs("--weight", &arguments.weights, "mean=2")?,
+        epsilon: question.epsilon.clone(),
+        delta: question.delta.clone(),
+        rho: question.rho.clone(),
+        allow_large_epsilon: question.allow_large_epsilon,
+        units: question.units.clone(),
+        adjacency: question.adjacency.clone(),
+        max_groups: question.max_groups.clone(),
+        max_rows: question.max_rows.clone(),
+        bounds: pairs("--bounds", &question.bounds, "age=0..120")?,
+        keys: public_keys(&question.keys, ledger)?,
+        weights: pairs("--weight", &question.weights, "mean=2")?,
     };
-    let policies = arguments.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Settings::new(&arguments.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?)
+    let policies = question.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let settings = Settings::new(&question.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?;
+    public.extend(settings.public_files());
+    check_public(ledger, &public, &settings.private_files())?;
+    Ok(settings)
 }
 
 /// The public keys of each column, from `--keys`.

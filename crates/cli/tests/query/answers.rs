@@ -281,7 +281,8 @@ fn a_dry_run_says_how_json_is_read() {
     desk.write("t.ndjson", "{\n  \"x\": 1\n}\n");
     desk.write("t.json", "[{\n  \"x\": 1\n}]\n");
     let said = |file: &str| {
-        text(&desk.ask("SELECT COUNT(*) FROM t", &format!("--table t={file} --epsilon 1 --dry-run")).stdout)
+        let output = desk.ask("SELECT COUNT(*) FROM t", &format!("--table t={file} --epsilon 1 --dry-run"));
+        text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert!(said("t.ndjson").contains("Each line of t is read as one JSON object"), "{}", said("t.ndjson"));
     assert!(!said("t.json").contains("Each line"), "{}", said("t.json"));

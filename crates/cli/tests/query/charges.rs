@@ -102,11 +102,22 @@ fn a_dry_run_charges_nothing() {
     let arguments = "--epsilon 1 --delta 1e-8 --unit user --max-rows 1 --max-groups 1 --bounds age=auto --dry-run";
     let output = desk.ask_visits(sql, arguments);
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
-    for part in
-        ["rows", "count and sum of age", "group selection", "bounds of age", "the same user belong to one person"]
-    {
-        assert!(printed.contains(part), "{printed}");
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Protected with ε = 1, δ = 1e-8 (unit user, add-remove).",
+        "rows",
+        "count and sum of age",
+        "group selection",
+        "bounds of age",
+        "the same user belong to one person",
+        "in a group of 1000 rows (--expect-rows)",
+        "--epsilon 2 n −53 %; mean half of that; groups below 85 units may be withheld",
+        "--keys region=FILE n, mean −33 %; no group is withheld (if the list is public)",
+        "--bounds age=LO..HI n, mean −40 %",
+    ] {
+        assert!(words.contains(part), "{part}: {printed}");
     }
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
     assert!(said.contains("nothing was charged; it would cost ε = 1, δ = 1e-8"), "{said}");
     assert_eq!(desk.charges(), []);
     let json = text(&desk.ask_visits(sql, &format!("{arguments} --format json")).stdout);

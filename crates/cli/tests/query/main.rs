@@ -6,6 +6,7 @@
 //! | `refusals` | SQL that cannot be answered privately: named, and not charged |
 //! | `answers` | what is printed, in each format |
 //! | `charges` | what is charged, and to which dataset |
+//! | `plans` | dry runs, and errors against the budget |
 //! | `policies` | policy files |
 //! | `sources` | folders, patterns and formats |
 //! | `outcomes` | every outcome of a charge is final: answers, failures, limits, Ctrl-C |
@@ -19,6 +20,7 @@ mod charges;
 mod mistakes;
 mod neighbours;
 mod outcomes;
+mod plans;
 mod policies;
 mod public;
 mod refusals;

@@ -84,6 +84,14 @@ fn a_dry_run_costs_nothing() {
     let preview = preview.json();
     assert_eq!(preview["dry_run"]["guarantee"], json!("ε = 1"));
     assert!(preview["words"].as_str().unwrap().contains("same user"), "{preview}");
+    let (forecast, advice) = (&preview["dry_run"]["forecast"], &preview["dry_run"]["advice"]);
+    assert_eq!(forecast["rows"], json!(1000));
+    assert!(forecast["columns"][0]["half_width"].as_f64().unwrap() > 0.0, "{preview}");
+    assert_eq!(advice[0]["settings"], json!([{ "name": "epsilon", "value": "2" }]));
+    let mut more = asked.clone();
+    more["expect_rows"] = json!(0);
+    let problem = service.post("/v1/query", &more);
+    assert_eq!(problem.problem().1.as_deref(), Some("expect_rows"), "{}", problem.text());
     assert_eq!(spent(&service), ("0".into(), 0));
 }
 

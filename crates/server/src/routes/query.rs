@@ -9,6 +9,7 @@ use axum::response::Response;
 use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
 use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
+use reticent_sql::advice::DryRun;
 use reticent_sql::algebra::Limits;
 use reticent_sql::answer::{Answer, Summary};
 use reticent_sql::resolve::text;
@@ -44,9 +45,12 @@ pub struct Question {
     pub allow_large_epsilon: bool,
     /// The request id: repeating the request costs nothing and always returns the same answer.
     pub request_id: Option<String>,
-    /// Spends nothing, and shows what would be released, with what noise and at what cost.
+    /// Spends nothing, and shows what would be released, the errors to expect, what they come from, and what would make
+    /// them smaller.
     #[serde(default)]
     pub dry_run: bool,
+    /// How many rows a group is expected to have, for the errors that a dry run predicts; 1000 if not given.
+    pub expect_rows: Option<u64>,
     /// Clamping bounds by column, chosen without looking at the data: `0..120`, or `auto` to find them privately.
     #[serde(default)]
     pub bounds: BTreeMap<String, String>,
@@ -84,9 +88,9 @@ pub struct AnswerView {
 pub struct Preview {
     /// The dataset whose budget would be charged.
     pub dataset: String,
-    /// Its guarantee, cost and noise.
+    /// Its guarantee, cost and noise; the errors to expect (`forecast`); and what would make them smaller (`advice`).
     #[schema(value_type = Object)]
-    pub dry_run: Summary,
+    pub dry_run: DryRun,
     /// The same in words.
     pub words: String,
 }
@@ -155,13 +159,14 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         let description = settings.description(|list| Hash::of(list).to_string());
         let query = Query::prepare(&settings.sql, settings.inputs, settings.options)?;
         query.check_memory(&preparing.runs)?;
-        Ok((dataset, description, query))
+        let preview = if question.dry_run { Some(query.dry_run(question.expect_rows)?) } else { None };
+        Ok((dataset, description, query, preview))
     });
-    let (dataset, description, query) = prepared.await?;
+    let (dataset, description, query, preview) = prepared.await?;
     let dataset =
         dataset.ok_or_else(|| Error::field("sql", "the query uses no private table; nothing needs protection"))?;
-    if question.dry_run {
-        let preview = Preview { dataset, dry_run: query.summary(), words: query.words() };
+    if let Some(dry_run) = preview {
+        let preview = Preview { dataset, dry_run, words: query.words() };
         return Ok(json(&QueryResult::Preview(Box::new(preview))));
     }
     let request = question.request_id.map_or_else(fresh_id, Ok)?;

@@ -2,15 +2,21 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `advice` | what would make its errors smaller |
 //! | `checks` | what a query must satisfy beyond being private |
 //! | `cost` | what it takes whatever the rows, compared with limits before the charge |
+//! | `forecast` | the errors to expect, before anything is spent |
 //! | `noise_only` | columns whose error bars leave out the bias of clamping |
+//! | `plan` | what is measured, how the budget is split, and what it costs |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
 //! | `weighed` | the answer where contribution limits are chosen privately |
 
+mod advice;
 mod checks;
 mod cost;
+mod forecast;
 mod noise_only;
+mod plan;
 mod share;
 mod weighed;
 
@@ -41,6 +47,7 @@ use crate::resolve::{Origin, Resolved, Resolver};
 use crate::usage::Usage;
 use checks::{check_bounds, refuse_common_files, unit_name};
 use cost::Cost;
+use plan::Plan;
 use share::{design, weights};
 use weighed::Weighed;
 
@@ -124,35 +131,13 @@ impl Query {
                 Unit::Row
             }
         };
-        let grouped = !resolved.keys.is_empty();
         let bounded = Bounded::new(&resolved, &unit, &options)?;
         let keys = KnownKeys::of(&mut resolved, &options)?;
         requirement(&resolved, keys.as_ref(), &options)?;
         let weights = weights(&resolved, &options)?;
-        // Where rows are weighed, bounds are searched for in one row of each unit.
-        let touched = match bounded {
-            Bounded::By(touched) => touched,
-            Bounded::Weighed => UnitContribution::new(options.adjacency, false, 1, 1)?,
-        };
-        let search = Search::new(&resolved, &options, &touched)?;
-        let rest = search.as_ref().map_or(&options.guarantee, |search| &search.rest);
-        let select_keys = grouped && keys.is_none();
-        let found = search.as_ref().map(|search| (search, NOTHING_FOUND));
-        let planned = |touched: &UnitContribution, budget: &Guarantee| {
-            // Limits that are chosen privately take a dozen designs.
-            limits.check_size(0, 0)?;
-            design(&resolved, &weights, touched, select_keys, budget, found)
-        };
-        let (weighing, contribution, design) = match bounded {
-            Bounded::By(touched) => (None, touched, planned(&touched, rest)?),
-            Bounded::Weighed => {
-                let groups = if grouped { keys.as_ref().map(|keys| keys.len() as u64) } else { Some(1) };
-                let statistics = &resolved.measured.statistics;
-                let (weighed, design) = Weighed::new(statistics, groups, grouped, options.adjacency, rest, &planned)?;
-                let touched = weighed.least()?;
-                (Some(weighed), touched, design)
-            }
-        };
+        let groups = keys.as_ref().map(|keys| keys.len() as u64);
+        let Plan { design, contribution, search, weighing, guarantee } =
+            Plan::new(&resolved, bounded, groups, &weights, &options, &limits)?;
         let cost = Cost::of(&resolved, &design, keys.as_ref(), together(&resolved).len());
         cost.check(&limits)?;
         let computed: Vec<Expr> = resolved.measured.keys.iter().chain(&design.inputs).cloned().collect();
@@ -160,9 +145,6 @@ impl Query {
         if texts > MOST_TEXTS {
             return Err(TooLarge::new(format!("it computes or compares {texts} texts for each row"), MOST_TEXTS).into());
         }
-        let answer = weighing.as_ref().map_or_else(|| vec![design.guarantee.clone()], Weighed::costs);
-        let costs = search.iter().flat_map(Search::costs).chain(answer);
-        let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         let engine = Engine::default();
         Ok(Self {
             inputs,
@@ -201,6 +183,11 @@ impl Query {
         &self.unit
     }
 
+    /// Whether it has groups.
+    pub fn is_grouped(&self) -> bool {
+        !self.resolved.keys.is_empty()
+    }
+
     /// The adjacency.
     pub fn adjacency(&self) -> Adjacency {
         self.options.adjacency
@@ -233,7 +220,7 @@ impl Query {
             half_widths: half_widths(
                 deciding,
                 Shows { quantiles: !design.ranks.is_empty(), without: self.has_unbarred(), weighed: design.weighed },
-            ),
+            ) + &design.top.as_ref().map_or_else(String::new, |top| format!("; {}", top.words(design))),
         }
     }
 
@@ -283,6 +270,10 @@ impl Query {
         text += &format!("{}.", self.guarantee.caveat());
         let keys = self.key_words().join(", ");
         match (&self.keys, self.design.selects_keys()) {
+            (Some(known), _) if self.design.top.is_some() => {
+                let top = self.design.top.as_ref().map(|top| top.words(&self.design)).unwrap_or_default();
+                text += &format!(" The {} groups of {keys} are public: {top}.", known.len());
+            }
             (Some(known), _) => {
                 let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
                 text += &format!(

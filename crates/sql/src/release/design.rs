@@ -14,6 +14,7 @@ use reticent::statistic::{Grid, Sensitivity};
 use reticent_bounding::{Measure, WEIGHT_BITS};
 
 use super::contribution::UnitContribution;
+use super::top::TopGroups;
 use crate::algebra::{Expr, Statistic};
 use crate::error::{Error, Result};
 
@@ -163,6 +164,8 @@ pub struct Design {
     pub selection: Option<Selection>,
     /// Group selection by a noisy count of units, and the index of that count among the numbers.
     pub threshold: Option<(Threshold, usize)>,
+    /// Selection of the groups with the highest counts, if only these are released.
+    pub top: Option<TopGroups>,
     /// One for each aggregate.
     pub outputs: Vec<Output>,
     /// The total cost.
@@ -521,6 +524,7 @@ impl Draft {
             modes,
             selection,
             threshold,
+            top: None,
             outputs,
             guarantee,
             weighed: self.weighed,

@@ -141,6 +141,20 @@ pub fn joint_bar(design: &Design, released: &Released, together: usize, place: u
     is_additive.then(|| bars.cell(output, &released.additive, group).bar)
 }
 
+/// What would be released of made-up numbers, by part, if their noise were 0: the error bars to expect.
+pub(crate) fn without_noise(
+    design: &Design,
+    keys: Vec<ArrayRef>,
+    additive: Vec<Vec<i64>>,
+    together: &BTreeSet<usize>,
+) -> Released {
+    let one = Widths::of_design(design, 1);
+    let bars = Bars { design, correction: None, widths: &one };
+    let columns = design.outputs.iter().map(|output| vec![bars.cell(output, &additive, 0)]).collect();
+    let widths = together.iter().map(|&together| (together, Widths::of_design(design, together as u64))).collect();
+    Released { keys, groups: 1, columns, additive, widths, correction: None }
+}
+
 fn quantile(estimate: &Estimate, grid: &Grid) -> Cell {
     let interval = Interval { low: grid.value(estimate.lower), high: grid.value(estimate.upper) };
     let is_range = (estimate.lower, estimate.upper) == (grid.lower(), grid.upper());
@@ -166,7 +180,10 @@ fn select(design: &Design, groups: Groups, permit: &mut Permit) -> Result<(Group
             let units: Vec<u64> = groups.groups.iter().map(|group| group.units).collect();
             (selection.select(&units, permit)?.into_value(), Vec::new())
         }
-        (None, None) => return Ok((groups, Vec::new())),
+        (None, None) => match &design.top {
+            None => return Ok((groups, Vec::new())),
+            Some(top) => (top.select(&design.additive, &groups, permit)?, Vec::new()),
+        },
     };
     let mask = BooleanArray::from(kept);
     let keys = groups.keys.iter().map(|column| sound(filter(column, &mask))).collect();

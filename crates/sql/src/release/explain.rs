@@ -9,7 +9,7 @@ use crate::answer::Share;
 /// The cost of each part of an answer; independent of the rows. The noise is omitted where bounds are not known yet.
 pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share> {
     let has_bounds = |measure: usize| has_bounds(&design.inputs[design.measures[measure].column()]);
-    let mut shares = Vec::new();
+    let mut shares: Vec<Share> = design.top.iter().map(|top| top.share(design)).collect();
     for paid in &design.additive {
         let Paid { part, words, cost, sensitivity, batched, .. } = paid;
         let moves = |step: f64| {

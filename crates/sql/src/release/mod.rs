@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`design`] | what is measured for a query, and how the budget is split |
 //! | [`contribution`] | how far one unit can move each statistic |
+//! | [`top`] | the groups with the highest counts, selected before their numbers get noise |
 //! | [`search`] | private search for bounds |
 //! | [`weights`] | contribution limits chosen privately |
 //! | [`correction`] | correction of an answer for what contribution limits left out |
@@ -11,6 +12,7 @@
 //! | [`draw`] | the noise |
 //! | `exact` | the measurements before noise, for tests |
 //! | [`derived`], [`interval`] | error bars of values computed from released ones |
+//! | `typical` | the error bars of a group of a given size, before anything is spent |
 //! | [`explain`] | a description of what is released for which part of the budget |
 
 pub mod contribution;
@@ -23,6 +25,8 @@ pub mod exact;
 pub mod explain;
 pub mod interval;
 pub mod search;
+pub mod top;
+pub(crate) mod typical;
 pub mod values;
 pub mod weights;
 

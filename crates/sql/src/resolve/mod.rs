@@ -54,7 +54,7 @@ pub use scope::Origin;
 use scope::{Body, Relation};
 
 /// A query in the algebra, with the names of its outputs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Resolved {
     /// The statistics of private rows.
     pub measured: Measured,
