@@ -53,8 +53,8 @@ const MUTANTS: [Mutant; 8] = [
             ),
             (
                 "crates/sql/src/engine/push.rs",
-                "std::iter::once(unit).chain(keyed.columns()).cloned().collect()",
-                "keyed.columns().to_vec()",
+                "std::iter::once(unit).chain(keys).cloned().collect()",
+                "keys.cloned().collect()",
             ),
         ],
     },

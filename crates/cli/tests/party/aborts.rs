@@ -46,6 +46,10 @@ fn who_is_killed_ends_it_for_all_and_another_attempt_is_charged_anew() {
     }
     hospitals.write("p2.csv", &visits(30));
     hospitals.names.iter().for_each(|name| hospitals.configure(name, ""));
+    // Whether a process survives can depend on its rows, so its own table is suspended until its owner says otherwise.
+    let refused = hospitals.start("p2").end();
+    assert!(refused.stderr.contains("is suspended"), "{}", refused.stderr);
+    hospitals.succeeds(&["ledger", "reopen", "visits", "--ledger", "p2.sqlite"]);
     for (name, ended) in hospitals.names.iter().zip(hospitals.run_all()) {
         assert_eq!((ended.code, hospitals.charges(name)), (Some(0), 2), "{}", ended.stderr);
         assert_eq!(ended.counts(), truth([10, 20, 30]));

@@ -281,8 +281,9 @@ fn joined(
     limits: &Limits,
 ) -> Result<Data, TooLarge> {
     let right = Arc::new(right);
-    let lookup =
-        Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left).expect("its types were checked");
+    // Its types were checked: what is left is that the keys take too much memory.
+    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left);
+    let lookup = lookup.ok_or_else(|| limits.too_many_bytes())?;
     let (mut all, mut size, mut looks) = (Vec::new(), Size::default(), 0usize);
     for left in left.pieces(lookup.text_work()) {
         looks = looks.saturating_add(lookup.looks(left.columns(), left.rows()));

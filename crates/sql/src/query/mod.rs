@@ -21,6 +21,7 @@ mod share;
 mod weighed;
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use reticent::Permit;
@@ -39,6 +40,7 @@ use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
 use crate::options::{Options, Range, Unit};
+use crate::outcome::LONGEST;
 use crate::release::contribution::UnitContribution;
 use crate::release::search::{Found, Search};
 use crate::release::{self, Cell, Design, derived, draw};
@@ -356,6 +358,9 @@ impl Query {
     }
 
     /// Computes the answer from the released numbers of a design.
+    ///
+    /// What happens here depends on released values and public tables alone, so an answer that is too large, or that
+    /// cannot be computed, is no failure of the run: otherwise a query could be written that fails whatever the rows.
     pub(crate) fn answer_of(&self, design: &Design, released: &release::Released, summary: Summary) -> Result<Answer> {
         let mut reserved = self.engine.memory.reserve();
         let cells = released.groups.saturating_mul(self.resolved.columns.len());
@@ -366,16 +371,23 @@ impl Query {
         let columns = released.keys.iter().cloned().chain(values).collect();
         let given = Data::new(kinds, columns, released.groups).ok_or(Error::Reading)?;
         let limits = Limits::from_now();
-        let above = || {
+        let limits = Limits { public_bytes: limits.public_bytes.min(self.engine.memory.limit()), ..limits };
+        let above = || -> Result<_> {
             let bar =
                 |together: usize, place: usize, group: usize| draw::joint_bar(design, released, together, place, group);
             let derived = derived::intervals(&self.resolved.above, &self.depends(), released, &bar, &limits)?;
             Ok((self.resolved.above.compute(&given, &limits)?, derived))
         };
+        let above = || catch_unwind(AssertUnwindSafe(above)).unwrap_or(Err(Error::AnswerTooLarge));
         let (computed, derived) = on_a_large_stack(&limits, above).map_err(|error| match error {
-            Error::TooLarge(_) => Error::AnswerTooLarge,
+            Error::TooLarge(_) | Error::AnswerTooLarge => Error::AnswerTooLarge,
             _ => Error::Reading,
         })?;
+        // The answer has a copy of every text.
+        let bytes = computed.data.bytes();
+        if bytes > LONGEST || reserved.try_grow(bytes).is_err() {
+            return Err(Error::AnswerTooLarge);
+        }
         let bar = |asked: usize| match &self.resolved.measured.statistics[asked] {
             Statistic::StableMedian(_) | Statistic::StableMode(_) => AskedBar::None,
             Statistic::Quantile { .. } => AskedBar::Interval,

@@ -8,7 +8,7 @@ use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent_sql::algebra::Limits;
-use reticent_sql::{JointQuery, Options, Query, Result, RunLimits, Unit};
+use reticent_sql::{JointQuery, Options, Query, QueryOutcome, Result, RunLimits, Unit};
 
 use super::{answered, attack, in_a_child, inputs, options, refused};
 
@@ -297,4 +297,30 @@ fn at_its_limit_a_query_is_prepared_in_time() {
             assert!(peak().is_none_or(|bytes| bytes < MOST), "{start}: {:?} bytes", peak());
         }
     });
+}
+
+/// What is computed from released values depends on no row, so an answer that is too large is no failure: if it were,
+/// anybody could have a dataset suspended.
+#[test]
+fn answers_that_are_too_large_suspend_nothing() {
+    let digits = (0..20).map(|digit| format!("({digit})")).collect::<Vec<_>>().join(",");
+    let long = |number: usize| format!("REPEAT('\u{1}', 60000) AS a{number}");
+    let statements = [
+        // The keys of this join take more than a gigabyte, if every text counts wherever it occurs.
+        format!(
+            "WITH d AS (SELECT * FROM (VALUES {digits}) AS v(i)) SELECT r.n FROM (SELECT COUNT(*) AS n FROM t) r JOIN \
+             (SELECT REPEAT('x', 65000) AS q FROM d a CROSS JOIN d b CROSS JOIN d c) p ON CAST(r.n AS VARCHAR) = p.q \
+             AND CAST(r.n AS VARCHAR) || 'a' = p.q AND CAST(r.n AS VARCHAR) || 'b' = p.q"
+        ),
+        // A control character takes six bytes of JSON.
+        format!("SELECT COUNT(*) AS n, {} FROM t", (0..400).map(long).collect::<Vec<_>>().join(", ")),
+    ];
+    for sql in statements {
+        let case: String = sql.chars().take(80).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let query = Query::prepare(&sql, inputs(folder.path(), "target"), by_row());
+        let query = query.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let outcome = query.outcome(&mut Permit::unaccounted().unwrap());
+        assert!(matches!(outcome, QueryOutcome::TooLarge), "{case}");
+    }
 }
