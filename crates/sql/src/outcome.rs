@@ -51,6 +51,15 @@ impl QueryOutcome {
         Self::from_text(text).ok_or(Error::NotAnAnswer)?.answer()
     }
 
+    /// What the ledger stores of a run that ended in this outcome, and whether the user interrupted it.
+    fn ended(self, interrupted: bool) -> RunResult {
+        match self {
+            _ if interrupted => RunResult::Released(Self::Failed.to_text()),
+            Self::Failed => RunResult::Failed(self.to_text()),
+            Self::Answer(_) | Self::TooLarge => RunResult::Released(self.to_text()),
+        }
+    }
+
     /// Returns the answer.
     ///
     /// # Errors
@@ -68,17 +77,13 @@ impl Query {
     /// Answers the query for [`Ledger::release`](reticent::ledger::Ledger::release).
     ///
     /// # Privacy
-    /// A failure suspends the dataset, because it may depend on the rows. There are two exceptions: an
-    /// [interrupt](crate::engine::Engine::interrupt) that was called depends on the user, and the size of an answer on
-    /// released values.
+    /// A failure suspends the dataset, because it may depend on the rows. There are two exceptions: the size of an answer
+    /// depends on released values, and an [interrupt](crate::engine::Engine::interrupt) on the user. Once the user has
+    /// interrupted a run there is no answer, even if it was computed: otherwise interrupting a run at its very end would
+    /// tell a failure from an answer, and suspend nothing.
     pub fn run(&self, mut permit: Permit) -> RunResult {
         let outcome = self.outcome(&mut permit);
-        match outcome {
-            QueryOutcome::Failed if !self.engine().interrupt.was_called() => RunResult::Failed(outcome.to_text()),
-            QueryOutcome::Answer(_) | QueryOutcome::Failed | QueryOutcome::TooLarge => {
-                RunResult::Released(outcome.to_text())
-            }
-        }
+        outcome.ended(self.engine().interrupt.was_called())
     }
 
     /// Like [`Query::answer`], but failures and panics become outcomes, too.
@@ -116,6 +121,16 @@ impl Write for Room {
 mod tests {
     use super::*;
     use crate::answer::{Entry, FoundBounds, Summary};
+
+    /// Whatever the rows did to a run that was interrupted, it looks the same.
+    #[test]
+    fn an_interrupted_run_has_no_answer_and_is_no_failure() {
+        for outcome in [QueryOutcome::Failed, QueryOutcome::TooLarge] {
+            assert_eq!(outcome.clone().ended(true), RunResult::Released(QueryOutcome::Failed.to_text()));
+            let is_failure = matches!(outcome.clone().ended(false), RunResult::Failed(_));
+            assert_eq!(is_failure, outcome == QueryOutcome::Failed);
+        }
+    }
 
     #[test]
     fn what_is_kept_reads_back_also_what_was_kept_before_failures_were() {

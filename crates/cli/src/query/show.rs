@@ -46,7 +46,7 @@ pub fn dry_run(query: &Query, expect_rows: Option<u64>, format: Format) -> Resul
         expected(forecast),
     ];
     if !advice.is_empty() {
-        lines.push("Smaller errors, each change by itself:".into());
+        lines.push("What would help, each change by itself:".into());
         let rows = advice.iter().map(|advice| vec![advice.flags(), advice.words()]);
         lines.push(fitted_table(&["with", "errors"], rows, 1).to_string());
     }
