@@ -48,10 +48,10 @@
 //! | `store` | [`Store`]: an aggregator's shares, and which reports were ever opened |
 //! | `collect` | [`Aggregator`]: one collection, round by round; in `opening`, the charge and what follows it |
 //! | `rounds` | [`Rounds`]: messages between aggregators, over a network or in one process |
-//! | [`mod@simulate`] | all aggregators and clients in one process |
+//! | `simulate` | all aggregators and clients in one process |
 //! | `record` | [`Record`]: the opened result, signed by all; anyone who has it can be the collector |
 //! | `process` | [`Process`]: an aggregator on its own machine |
-//! | [`mod@upload`] | sending reports from clients to aggregators |
+//! | `upload` | sending reports from clients to aggregators |
 //! | `guests` | how many clients an aggregator serves at a time, and which connections are closed first |
 //! | `fault` | [`Fault`]: how a collection ends without a result |
 //! | `error` | the error type |

@@ -50,9 +50,9 @@
 //! | [`task`] | what all parties agree on, hashed into every message |
 //! | `config` | what only one party knows |
 //! | `query` | the task's SQL: the check that it has the task's numbers, and its answer (feature `sql`) |
-//! | [`mod@run`] | a party's process, from its configuration to its result |
-//! | [`mod@simulate`] | all parties in one process |
-//! | [`mod@view`] | what all parties but one learn together (feature `sql`) |
+//! | `run` | a party's process, from its configuration to its result |
+//! | `simulate` | all parties in one process |
+//! | `view` | what all parties but one learn together (feature `sql`) |
 //! | `session` | the rounds |
 //! | [`message`] | signed messages, as bytes |
 //! | [`transport`] | mutual TLS between all parties, or an in-memory network |
@@ -60,7 +60,7 @@
 //! | `state` | which attempts were used |
 //! | `charge` | a party's own ledger |
 //! | [`words`] | the guarantee in words |
-//! | [`mod@abort`] | how an attempt ends without a result |
+//! | `abort` | how an attempt ends without a result |
 //! | [`times`] | timeouts |
 //! | [`file`](mod@file) | files written by people |
 //! | [`hex`] | bytes as text |

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `chart` | [`Chart`], [`Series`], [`Style`], [`Scale`]: what to draw |
 //! | [`terminal`] | bars and short numbers for a terminal |
-//! | [`mod@releases`] | the releases of counters, with their error bands |
+//! | `releases` | the releases of counters, with their error bands |
 //! | [`plans`] | predicted errors, before anything is spent |
 //! | `axis`, `ticks`, `label` | from values to positions and labels |
 //! | `thin` | reduces many points to few: the smallest and the largest in each column |

@@ -38,7 +38,7 @@ pub struct Worker {
 }
 
 impl Statistic {
-    /// The user's own program. A name without a slash is looked up in the runs' [`PATH`](crate::environment::PATH).
+    /// The user's own program. A name without a slash is looked up in the runs' `PATH`.
     ///
     /// # Errors
     /// [`Error::Program`] if it does not exist, is not executable, or its interpreter does not exist: better to find
