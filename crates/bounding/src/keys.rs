@@ -5,6 +5,7 @@ use arrow_schema::Schema;
 
 use crate::choice::Chooser;
 use crate::error::{Error, Result, refuse};
+use crate::growth::Growth;
 use crate::kind::Kind;
 use crate::layout::Layout;
 use crate::values::{NONE, New, Values};
@@ -96,6 +97,26 @@ impl Keys {
     /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(Values::bytes).sum::<usize>() + self.pairs.iter().map(Words::bytes).sum::<usize>()
+    }
+
+    /// The memory needed to group this many rows, if all their keys are new, without that for texts.
+    pub fn growth(&self, rows: usize) -> Growth {
+        let rows = if self.are_public() { 0 } else { rows };
+        let columns: Growth = self.columns.iter().map(|values| values.growth(rows)).sum();
+        columns + self.pairs.iter().map(|pairs| pairs.growth(rows)).sum()
+    }
+
+    /// The memory needed to absorb another table, if all its keys are new.
+    pub fn growth_by(&self, other: &Self) -> Growth {
+        if self.are_public() {
+            return self.growth(0);
+        }
+        let columns = self.columns.iter().zip(&other.columns).map(|(values, other)| values.growth_by(other));
+        let pairs = self.pairs.iter().zip(&other.pairs).map(|(pairs, other)| {
+            // And for the numbers of the other's pairs here.
+            pairs.growth(other.len()) + Growth::fixed(other.len() * size_of::<u32>())
+        });
+        columns.chain(pairs).sum()
     }
 
     /// Writes the group of every row to `groups`; [`DROPPED`] if its key is not public.

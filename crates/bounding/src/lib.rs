@@ -96,6 +96,7 @@ mod error;
 mod feature;
 mod gather;
 mod groups;
+mod growth;
 mod interrupt;
 mod job;
 mod keep;

@@ -17,7 +17,10 @@ use crate::error::{Error, Result};
 /// - the rows of the largest of 256 buckets, about six times over. All rows of a unit are in one bucket, so a unit with
 ///   half of the rows needs a bucket with half of the rows.
 ///
-/// If that exceeds the limit, the work fails with [`Error::Memory`]. The limit covers everything that grows with the
+/// Tables of keys and items double when they are full. Room for that is reserved before rows are added that could fill
+/// them.
+///
+/// If all this exceeds the limit, the work fails with [`Error::Memory`]. The limit covers everything that grows with the
 /// number of rows, groups and items, but not the batches themselves and small buffers. Several jobs may share one
 /// limit: each spills its own rows, but none can make another one spill.
 ///

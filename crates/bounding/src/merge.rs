@@ -169,8 +169,6 @@ impl Task<'_> {
         let (mut records, mut kept) = (Vec::new(), Kept::default());
         let mut totals = self.part.plan.totals(self.memory);
         totals.resize(self.part.keys.len())?;
-        // For kept values and items.
-        let mut held = self.memory.reserve();
         loop {
             let bucket = self.next.fetch_add(1, Ordering::Relaxed);
             if bucket >= BUCKETS {
@@ -184,13 +182,12 @@ impl Task<'_> {
             let records = Records { words: &records, form, features: self.part.plan.features.len() };
             keeper.keep(Bucket { records, digests: &self.digests, items: &self.part.items }, &mut kept)?;
             if totals.prepare(&kept.groups, &kept.features).is_err() {
-                // Spill rows to make room for bins.
+                // Spill rows to make room for bins, values and items.
                 spill(self.shelves)?;
                 totals.prepare(&kept.groups, &kept.features)?;
             }
             totals.add(&kept.groups, &kept.features);
             totals.add_units(&kept.units);
-            held.try_resize(totals.bytes())?;
         }
     }
 }

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef};
 use crate::error::{Error, Result};
 use crate::feature::Items;
 use crate::groups::{Group, Groups};
+use crate::growth::Growth;
 use crate::job::Plan;
 use crate::keys::Keys;
 use crate::memory::{Memory, Reservation};
@@ -73,6 +74,8 @@ impl Part {
         let mut part = Self::new(plan, memory);
         let told = wire::read_part(bytes, &part.keys)?;
         let groups = told.keys.first().map_or(1, |column| column.len());
+        let items = told.items.iter().flatten().map(|column| column.len()).max().unwrap_or_default();
+        part.make_room(groups, items, bytes.len())?;
         let mut numbers = Vec::new();
         part.keys.group_rows(&told.keys, groups, &mut numbers)?;
         if part.keys.len() != groups
@@ -94,30 +97,33 @@ impl Part {
                 _ => return Err(broken()),
             }
         }
+        part.account()?;
         if !part.totals.restore(told.sums, groups, &part.items)? {
             return Err(broken());
         }
-        part.account()?;
         Ok(part)
     }
 
     /// Reserves memory for groups and items.
     pub(crate) fn account(&mut self) -> Result<()> {
-        self.make_room(0)
+        let items: usize = self.items.iter().flatten().map(Values::bytes).sum();
+        self.held.try_resize(self.keys.bytes() + items)
     }
 
-    /// Reserves memory for groups and items, and for as many bytes of texts that may be new.
-    pub(crate) fn make_room(&mut self, texts: usize) -> Result<()> {
-        let items: usize = self.items.iter().flatten().map(Values::bytes).sum();
-        self.held.try_resize(self.keys.bytes() + items + self.totals.bytes() + texts)
+    /// Reserves memory before this many keys and items are numbered, all of which may be new, with as many bytes of
+    /// texts. To be corrected by `account` afterwards.
+    pub(crate) fn make_room(&mut self, keys: usize, items: usize, texts: usize) -> Result<()> {
+        let items: Growth = self.items.iter().flatten().map(|values| values.growth(items)).sum();
+        self.held.try_resize((self.keys.growth(keys) + items).peak().saturating_add(texts))
     }
 
     /// Adds the keys and items of another part to the tables and returns their numbers here.
     ///
     /// If there is too little memory, nothing has changed.
     pub(crate) fn number(&mut self, other: &Self) -> Result<Renumbering> {
-        // For a copy of the other part's keys, or for new ones; corrected by `account`.
-        self.held.try_grow(other.held.bytes())?;
+        let items = self.items.iter().flatten().zip(other.items.iter().flatten());
+        let items: Growth = items.map(|(items, other)| items.growth_by(other)).sum();
+        self.held.try_resize((self.keys.growth_by(&other.keys) + items).peak())?;
         let groups = self.keys.absorb(&other.keys)?;
         let mut all = Vec::new();
         for (items, other) in self.items.iter_mut().zip(&other.items) {
@@ -126,6 +132,7 @@ impl Part {
         if self.items.iter().flatten().any(|items| items.len() > i32::MAX as usize) {
             return Err(Error::Memory);
         }
+        self.account()?;
         Ok(Renumbering { groups, items: all })
     }
 
@@ -133,8 +140,7 @@ impl Part {
     pub(crate) fn absorb(&mut self, other: Self) -> Result<()> {
         let numbers = self.number(&other)?;
         self.totals.resize(self.keys.len())?;
-        self.totals.absorb(other.totals, &numbers)?;
-        self.account()
+        self.totals.absorb(other.totals, &numbers)
     }
 
     /// The statistics, if there is no other part.

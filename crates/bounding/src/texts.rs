@@ -6,6 +6,8 @@ use arrow_array::StringViewArray;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::growth::Growth;
+
 /// Texts up to this length fit into an Arrow view.
 const INLINE: usize = 12;
 
@@ -129,6 +131,17 @@ impl Texts {
 
     pub fn bytes(&self) -> usize {
         self.held + self.ends.capacity() * size_of::<(u32, u32)>() + self.numbers.allocation_size()
+    }
+
+    /// The bytes of the texts themselves.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// The memory needed to add this many texts, if all are new, without that for the texts themselves.
+    pub fn growth(&self, more: usize) -> Growth {
+        let numbers = Growth::of_table::<Entry>(self.numbers.capacity(), self.numbers.len(), more);
+        Growth::fixed(self.held) + Growth::of_list(&self.ends, more) + numbers
     }
 }
 

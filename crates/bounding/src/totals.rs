@@ -135,11 +135,6 @@ impl Totals {
         Ok(fits)
     }
 
-    /// Memory held for rows and items. What grows with groups and bins reserves its own.
-    pub fn bytes(&self) -> usize {
-        self.measures.iter().map(|(_, measure)| measure.bytes()).sum()
-    }
-
     /// What this many groups reserve, if all of them have values.
     pub fn most_bytes(&self, groups: usize) -> usize {
         let counts = groups.saturating_mul(2 * size_of::<u64>());

@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use crate::growth::Growth;
 use crate::kind::{Kind, column_of_texts};
 use crate::texts::Texts;
 use crate::words::Words;
@@ -193,6 +194,24 @@ impl Values {
             Distinct::Words(words) => words.bytes(),
             Distinct::Texts(texts) => texts.bytes(),
         }
+    }
+
+    /// The memory needed to number this many rows, if all their values are new, without that for texts.
+    pub fn growth(&self, rows: usize) -> Growth {
+        match &self.distinct {
+            Distinct::Words(words) => words.growth(rows),
+            Distinct::Texts(texts) => texts.growth(rows),
+        }
+    }
+
+    /// The memory needed to absorb another table, if all its values are new.
+    pub fn growth_by(&self, other: &Self) -> Growth {
+        let texts = match &other.distinct {
+            Distinct::Words(_) => 0,
+            Distinct::Texts(texts) => texts.held(),
+        };
+        // And for the numbers of its values here.
+        self.growth(other.len()) + Growth::fixed(texts + other.len() * size_of::<u32>())
     }
 
     #[inline]

@@ -5,6 +5,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::growth::Growth;
+
 /// Numbers distinct words in order of first occurrence. Hashes locate, comparisons decide.
 #[derive(Clone, Default)]
 pub(crate) struct Words {
@@ -54,5 +56,11 @@ impl Words {
 
     pub fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<u64>() + self.numbers.allocation_size()
+    }
+
+    /// The memory needed to add this many words, if all are new.
+    pub fn growth(&self, more: usize) -> Growth {
+        let numbers = Growth::of_table::<(u64, u32)>(self.numbers.capacity(), self.numbers.len(), more);
+        Growth::of_list(&self.values, more) + numbers
     }
 }

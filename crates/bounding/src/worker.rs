@@ -82,12 +82,13 @@ impl Worker {
     fn add_chunk(&mut self, rows: &RecordBatch) -> Result<()> {
         let layout = &self.plan.layout;
         let (keys, inputs) = rows.columns()[layout.first_key()..].split_at(layout.keys);
-        // Before they are copied. Keys that are public are not, and neither are most inputs.
+        // Before values are numbered and texts copied. Keys that are public are not, and neither are most inputs.
         let new = if self.part.keys.are_public() { &[][..] } else { keys };
         let texts = new.iter().chain(inputs).map(text_bytes).sum();
-        self.make_room(texts)?;
+        self.reserve(|part| part.make_room(rows.num_rows(), rows.num_rows(), texts))?;
         self.part.keys.group_rows(keys, rows.num_rows(), &mut self.groups)?;
         self.plan.features.read(inputs, &mut self.part.items, &mut self.features)?;
+        self.reserve(Part::account)?;
         if let Some(scatter) = &mut self.scatter {
             // Workers share half of the memory equally, so that one that starts late still finds room for its rows.
             let share = self.memory.limit() / 2 / (Arc::strong_count(&self.crew) - 1).max(1);
@@ -100,7 +101,7 @@ impl Worker {
             self.part.totals.prepare(&self.groups, &self.features)?;
             self.part.totals.add(&self.groups, &self.features);
         }
-        self.make_room(0)
+        Ok(())
     }
 
     /// Removes the rows whose keys are not public.
@@ -112,12 +113,12 @@ impl Worker {
         self.groups.retain(|&group| group != DROPPED);
     }
 
-    /// Reserves memory for groups and items, and for texts that may be new; spills rows to make room for them.
-    fn make_room(&mut self, texts: usize) -> Result<()> {
-        match (self.part.make_room(texts), &mut self.scatter) {
+    /// Reserves memory for groups and items; spills rows to make room for them.
+    fn reserve(&mut self, reserve: impl Fn(&mut Part) -> Result<()>) -> Result<()> {
+        match (reserve(&mut self.part), &mut self.scatter) {
             (Err(_), Some(scatter)) => {
                 scatter.buckets.spill()?;
-                self.part.make_room(texts)
+                reserve(&mut self.part)
             }
             (outcome, _) => outcome,
         }
@@ -148,15 +149,18 @@ fn text_bytes(column: &ArrayRef) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringViewArray;
+    use arrow_array::{Int64Array, StringViewArray};
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
     use crate::{Bounding, ChoiceKey, Error, Job, Layout};
 
     fn job(columns: usize) -> Job {
-        let fields: Vec<Field> =
-            (0..columns).map(|place| Field::new(place.to_string(), DataType::Utf8View, true)).collect();
+        job_of(columns, &DataType::Utf8View)
+    }
+
+    fn job_of(columns: usize, kind: &DataType) -> Job {
+        let fields: Vec<Field> = (0..columns).map(|place| Field::new(place.to_string(), kind.clone(), true)).collect();
         let layout = Layout { unit: false, keys: columns, measures: Vec::new() };
         let choice = ChoiceKey::new([0; 32]);
         Job { schema: Arc::new(Schema::new(fields)), layout, caps: None, keys: None, choice }
@@ -176,6 +180,42 @@ mod tests {
         let outcome = worker.add(&batch(&job, &(Arc::new(texts) as ArrayRef)));
         assert!(matches!(outcome, Err(Error::Memory)));
         assert!(worker.part.keys.bytes() <= LIMIT, "{}", worker.part.keys.bytes());
+    }
+
+    const KEYS: usize = 18;
+
+    fn numbers(job: &Job, rows: std::ops::Range<usize>) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(|row| row as i64)));
+        batch(job, &column)
+    }
+
+    /// All tables double in the same chunk. Doubled first and counted afterwards, they would exceed the limit by 40 %.
+    #[test]
+    fn memory_is_reserved_before_tables_grow() {
+        const LIMIT: usize = 16 << 20;
+        let job = job_of(KEYS, &DataType::Int64);
+        let memory = Memory::new(LIMIT);
+        let mut worker = Bounding::new(&job, &memory).unwrap().worker();
+        worker.add(&numbers(&job, 0..CHUNK)).unwrap();
+        assert!((LIMIT / 2..=memory.used()).contains(&worker.part.keys.bytes()));
+        assert!(matches!(worker.add(&numbers(&job, CHUNK..2 * CHUNK)), Err(Error::Memory)));
+        assert!(worker.part.keys.bytes() <= memory.used(), "{}", worker.part.keys.bytes());
+        drop(worker);
+        assert_eq!(memory.used(), 0);
+    }
+
+    /// A few keys of another worker can make all tables double, too.
+    #[test]
+    fn memory_is_reserved_before_tables_are_merged() {
+        const LIMIT: usize = 20 << 20;
+        let job = job_of(KEYS, &DataType::Int64);
+        let memory = Memory::new(LIMIT);
+        let bounding = Bounding::new(&job, &memory).unwrap();
+        let (mut large, mut small) = (bounding.worker(), bounding.worker());
+        large.add(&numbers(&job, 0..14_000)).unwrap();
+        small.add(&numbers(&job, 14_000..14_500)).unwrap();
+        assert!(matches!(large.part.number(&small.part), Err(Error::Memory)));
+        assert!(large.part.keys.bytes() <= memory.used(), "{}", large.part.keys.bytes());
     }
 
     /// A long text in many rows takes its own length, not that of all rows.

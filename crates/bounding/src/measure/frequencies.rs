@@ -3,19 +3,40 @@
 use foldhash::HashMap;
 
 use super::{Measured, State, offsets};
+use crate::error::Result;
 use crate::feature::MISSING;
+use crate::growth::Growth;
+use crate::memory::{Memory, Reservation};
 use crate::values::Values;
 
-#[derive(Default)]
 pub struct Frequencies {
     groups: usize,
     /// By group and number of the item.
     counts: HashMap<(u32, u32), u64>,
+    held: Reservation,
 }
 
 impl Frequencies {
+    pub fn new(memory: &Memory) -> Self {
+        Self { groups: 0, counts: HashMap::default(), held: memory.reserve() }
+    }
+
     pub fn resize(&mut self, groups: usize) {
         self.groups = groups;
+    }
+
+    /// Makes room for as many rows, even if no two have the same item.
+    pub fn prepare(&mut self, rows: usize) -> Result<()> {
+        self.held.try_resize(self.peak(rows))
+    }
+
+    fn peak(&self, rows: usize) -> usize {
+        Growth::of_table::<((u32, u32), u64)>(self.counts.capacity(), self.counts.len(), rows).peak()
+    }
+
+    /// Releases what was reserved for items that were not new.
+    fn settle(&mut self) {
+        self.held.shrink(self.held.bytes().saturating_sub(self.peak(0)));
     }
 
     pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
@@ -24,12 +45,16 @@ impl Frequencies {
                 *self.counts.entry((group, item as u32)).or_default() += 1;
             }
         }
+        self.settle();
     }
 
-    pub fn absorb(&mut self, other: Self, groups: &[u32], items: &[u32]) {
-        for ((group, item), count) in other.counts {
+    pub fn absorb(&mut self, other: &Self, groups: &[u32], items: &[u32]) -> Result<()> {
+        self.prepare(other.counts.len())?;
+        for (&(group, item), count) in &other.counts {
             *self.counts.entry((groups[group as usize], items[item as usize])).or_default() += count;
         }
+        self.settle();
+        Ok(())
     }
 
     pub fn finish(self, items: &Values) -> Vec<Measured> {
@@ -56,14 +81,11 @@ impl Frequencies {
         State::Frequencies(self.counts.iter().map(|(&(group, item), &count)| (group, item, count)).collect())
     }
 
-    pub fn restore(&mut self, counts: Vec<(u32, u32, u64)>, items: usize) -> bool {
+    pub fn restore(&mut self, counts: Vec<(u32, u32, u64)>, items: usize) -> Result<bool> {
+        self.prepare(counts.len())?;
         let fits = |&(group, item, _): &(u32, u32, u64)| (group as usize) < self.groups && (item as usize) < items;
         let fits = counts.iter().all(fits);
         self.counts = counts.into_iter().map(|(group, item, count)| ((group, item), count)).collect();
-        fits
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.counts.capacity() * (size_of::<((u32, u32), u64)>() + 1)
+        Ok(fits)
     }
 }

@@ -81,8 +81,8 @@ impl Accumulator {
             Measure::Bins { grid, bins, .. } => Self::Bins(bins::Bins::of_grid(grid, *bins, memory)),
             Measure::Magnitudes { .. } => Self::Bins(bins::Bins::of_magnitudes(memory)),
             Measure::Moments { grid, squares, .. } => Self::Moments(moments::Sums::new(grid, *squares, memory)),
-            Measure::Values { .. } => Self::Steps(steps::Steps::default()),
-            Measure::Items { .. } => Self::Frequencies(frequencies::Frequencies::default()),
+            Measure::Values { .. } => Self::Steps(steps::Steps::new(memory)),
+            Measure::Items { .. } => Self::Frequencies(frequencies::Frequencies::new(memory)),
         }
     }
 
@@ -98,11 +98,13 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Makes room for what only groups with values have, before rows are added.
+    /// Makes room for these rows, and for what only groups with values have, before rows are added.
     pub fn prepare(&mut self, groups: &[u32], feature: &[i32]) -> Result<()> {
         match self {
             Self::Bins(bins) => bins.prepare(groups, feature),
-            _ => Ok(()),
+            Self::Steps(steps) => steps.prepare(groups.len()),
+            Self::Frequencies(frequencies) => frequencies.prepare(groups.len()),
+            Self::Present(_) | Self::Moments(_) => Ok(()),
         }
     }
 
@@ -128,9 +130,9 @@ impl Accumulator {
             (Self::Present(present), Self::Present(other)) => present.absorb(&other, groups),
             (Self::Bins(bins), Self::Bins(other)) => bins.absorb(&other, groups)?,
             (Self::Moments(sums), Self::Moments(other)) => sums.absorb(&other, groups),
-            (Self::Steps(steps), Self::Steps(other)) => steps.absorb(other, groups),
+            (Self::Steps(steps), Self::Steps(other)) => steps.absorb(&other, groups)?,
             (Self::Frequencies(frequencies), Self::Frequencies(other)) => {
-                frequencies.absorb(other, groups, items.unwrap_or_default());
+                frequencies.absorb(&other, groups, items.unwrap_or_default())?;
             }
             _ => unreachable!("accumulators of one measure are of one kind"),
         }
@@ -166,19 +168,10 @@ impl Accumulator {
             (Self::Moments(sums), State::Moments { counts, sums: wide, squares }) => {
                 sums.restore(&counts, &wide, &squares)
             }
-            (Self::Steps(steps), State::Steps(rows)) => steps.restore(rows),
-            (Self::Frequencies(frequencies), State::Frequencies(counts)) => frequencies.restore(counts, items),
+            (Self::Steps(steps), State::Steps(rows)) => steps.restore(&rows)?,
+            (Self::Frequencies(frequencies), State::Frequencies(counts)) => frequencies.restore(counts, items)?,
             _ => false,
         })
-    }
-
-    /// Memory held for rows and items. What grows with groups and bins reserves its own.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Steps(steps) => steps.bytes(),
-            Self::Frequencies(frequencies) => frequencies.bytes(),
-            _ => 0,
-        }
     }
 
     /// What this many groups reserve, if all of them have values.

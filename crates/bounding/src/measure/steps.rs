@@ -1,36 +1,63 @@
 //! All values on a grid.
 
 use super::{Measured, State, offsets};
+use crate::cells::Cells;
+use crate::error::Result;
 use crate::feature::MISSING;
+use crate::memory::Memory;
 
-#[derive(Default)]
 pub struct Steps {
     groups: usize,
-    /// Group and steps of every row, in order of arrival.
-    rows: Vec<(u32, i32)>,
+    /// Group and steps of every row, in order of arrival, and room for more.
+    rows: Cells<(u32, i32)>,
+    /// The number of rows.
+    filled: usize,
 }
 
 impl Steps {
+    pub fn new(memory: &Memory) -> Self {
+        Self { groups: 0, rows: Cells::new(memory), filled: 0 }
+    }
+
     pub fn resize(&mut self, groups: usize) {
         self.groups = groups;
     }
 
+    /// Makes room for as many rows.
+    pub fn prepare(&mut self, rows: usize) -> Result<()> {
+        self.rows.grow(self.filled.saturating_add(rows))
+    }
+
     pub fn add(&mut self, groups: &[u32], feature: &[i32]) {
         let present = |&(_, steps): &(u32, i32)| steps != MISSING;
-        self.rows.extend(groups.iter().copied().zip(feature.iter().copied()).filter(present));
+        self.fill(groups.iter().copied().zip(feature.iter().copied()).filter(present));
     }
 
-    pub fn absorb(&mut self, other: Self, groups: &[u32]) {
-        self.rows.extend(other.rows.into_iter().map(|(group, steps)| (groups[group as usize], steps)));
+    /// Adds rows for which there is room.
+    fn fill(&mut self, rows: impl Iterator<Item = (u32, i32)>) {
+        for row in rows {
+            self.rows[self.filled] = row;
+            self.filled += 1;
+        }
     }
 
-    pub fn finish(self) -> Vec<Measured> {
+    pub fn absorb(&mut self, other: &Self, groups: &[u32]) -> Result<()> {
+        self.prepare(other.filled)?;
+        self.fill(other.rows().iter().map(|&(group, steps)| (groups[group as usize], steps)));
+        Ok(())
+    }
+
+    fn rows(&self) -> &[(u32, i32)] {
+        &self.rows[..self.filled]
+    }
+
+    pub fn finish(&self) -> Vec<Measured> {
         let mut counts = vec![0; self.groups];
-        self.rows.iter().for_each(|&(group, _)| counts[group as usize] += 1);
+        self.rows().iter().for_each(|&(group, _)| counts[group as usize] += 1);
         let offsets = offsets(&counts);
         let mut next = offsets.clone();
-        let mut all = vec![0; self.rows.len()];
-        for (group, steps) in self.rows {
+        let mut all = vec![0; self.filled];
+        for &(group, steps) in self.rows() {
             let place = &mut next[group as usize];
             all[*place] = steps;
             *place += 1;
@@ -44,16 +71,12 @@ impl Steps {
     }
 
     pub fn state(&self) -> State {
-        State::Steps(self.rows.clone())
+        State::Steps(self.rows().to_vec())
     }
 
-    pub fn restore(&mut self, rows: Vec<(u32, i32)>) -> bool {
-        let fits = rows.iter().all(|&(group, _)| (group as usize) < self.groups);
-        self.rows = rows;
-        fits
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<(u32, i32)>()
+    pub fn restore(&mut self, rows: &[(u32, i32)]) -> Result<bool> {
+        self.prepare(rows.len())?;
+        self.fill(rows.iter().copied());
+        Ok(rows.iter().all(|&(group, _)| (group as usize) < self.groups))
     }
 }
