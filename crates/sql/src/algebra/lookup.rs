@@ -15,16 +15,14 @@ use super::Type;
 use super::data::{Data, sound};
 use super::expr::{Expr, TextWork, computed, longest};
 use super::groups::canonical;
-
-/// The most bytes that the table's join keys may take.
-const MOST_BYTES: usize = 1 << 30;
+use super::limits::{Limits, TooLarge};
 
 /// Matches rows against an in-memory table.
 #[derive(Debug, Clone)]
 pub struct Lookup {
     table: Arc<Data>,
-    /// Expressions over the row's columns, each with the table's values that it must equal.
-    on: Vec<(Expr, ArrayRef)>,
+    /// Expressions over the row's columns that must equal the table's join keys.
+    on: Vec<Expr>,
     /// Over the row's columns, followed by the table's.
     condition: Option<Expr>,
     keep_unmatched: bool,
@@ -46,26 +44,37 @@ impl Lookup {
     /// the table's columns), and for which the condition is true. With `keep_unmatched`, a row without a match is kept,
     /// with NULL in the table's columns.
     ///
-    /// `None` if compared types differ, or the join keys take more than 1 GiB.
-    pub fn new(table: Arc<Data>, on: Vec<(Expr, Expr)>, condition: Option<Expr>, keep_unmatched: bool) -> Option<Self> {
+    /// `None` if compared types differ.
+    ///
+    /// # Errors
+    /// If the join keys take too long, or more than a third of the memory that is left for public tables: while the index
+    /// is made, they are there as values, encoded, and in the index.
+    pub fn new(
+        table: Arc<Data>,
+        on: Vec<(Expr, Expr)>,
+        condition: Option<Expr>,
+        keep_unmatched: bool,
+        limits: &Limits,
+    ) -> Result<Option<Self>, TooLarge> {
         let fits = |(one, other): &(Expr, Expr)| one.kind() == other.kind() && other.reads(table.kinds());
         if !on.iter().all(fits) {
-            return None;
+            return Ok(None);
         }
         let rows = table.rows();
-        let values = computed(
-            &on.iter().map(|(_, other)| other).collect::<Vec<_>>(),
-            table.columns(),
-            rows,
-            MOST_BYTES,
-            || true,
-        )?;
-        let on: Vec<(Expr, ArrayRef)> = on.into_iter().map(|(one, _)| one).zip(values).collect();
-        let index = Index::of(&on.iter().map(|(_, values)| values.clone()).collect::<Vec<_>>());
+        let (on, keys): (Vec<Expr>, Vec<Expr>) = on.into_iter().unzip();
+        let keys: Vec<&Expr> = keys.iter().collect();
+        let values = computed(&keys, table.columns(), rows, limits.public_left() / 3, || limits.has_time());
+        limits.check_size(0, 0)?;
+        let index = Index::of(&values.ok_or_else(|| limits.too_many_bytes())?);
         let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
         let most_matches = (most as u64).max(u64::from(keep_unmatched));
         let longest = longest(table.columns());
-        Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches, longest })
+        Ok(Some(Self { table, on, condition, keep_unmatched, index: Arc::new(index), most_matches, longest }))
+    }
+
+    /// Returns the bytes of its join keys.
+    pub fn key_bytes(&self) -> usize {
+        self.index.places.keys().map(|key| key.row().data().len()).sum()
     }
 
     /// Returns the table.
@@ -85,18 +94,17 @@ impl Lookup {
 
     /// Returns the number of nodes of its expressions.
     pub fn size(&self) -> usize {
-        self.on.iter().map(|(one, _)| one).chain(&self.condition).map(Expr::size).sum()
+        self.on.iter().chain(&self.condition).map(Expr::size).sum()
     }
 
     /// Returns the number of long texts computed per row as join keys.
     pub fn growing(&self) -> usize {
-        self.on.iter().map(|(one, _)| one.growing()).sum()
+        self.on.iter().map(Expr::growing).sum()
     }
 
     /// Returns how much text is computed and encoded per row as join keys.
     pub fn text_work(&self) -> TextWork {
-        let keys = || self.on.iter().map(|(one, _)| one);
-        keys().fold(TextWork::of(keys()), TextWork::encoding)
+        self.on.iter().fold(TextWork::of(&self.on), TextWork::encoding)
     }
 
     /// Returns the number of texts that are computed or encoded for a row and its matches.
@@ -113,14 +121,14 @@ impl Lookup {
     }
 
     fn compared(&self, columns: &[ArrayRef], rows: usize) -> Vec<ArrayRef> {
-        self.on.iter().map(|(one, _)| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect()
+        self.on.iter().map(|one| one.evaluate(columns, rows).into_array(one.kind(), rows)).collect()
     }
 
     /// Whether it applies to rows with these columns.
     pub fn fits(&self, columns: &[Type]) -> bool {
         let both: Vec<Type> = columns.iter().chain(self.table.kinds()).copied().collect();
         let condition = |one: &Expr| one.kind() == Type::Boolean && one.reads(&both);
-        self.on.iter().all(|(one, _)| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
+        self.on.iter().all(|one| one.reads(columns)) && self.condition.as_ref().is_none_or(condition)
     }
 
     /// Passes matching pairs of row numbers (row, table row) to `act`, in batches of about `at_most`, or of fewer if

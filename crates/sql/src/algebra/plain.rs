@@ -11,7 +11,7 @@ use reticent_bounding::{Memory, Reservation};
 
 use super::aggregate::Aggregate;
 use super::data::Data;
-use super::expr::{Expr, computed};
+use super::expr::{Expr, computed, logical_bytes};
 use super::groups::Grouping;
 use super::lookup::Lookup;
 use super::order::{Direction, sorted};
@@ -150,6 +150,13 @@ impl Run<'_> {
         Ok(Held { computed, bytes: Arc::new(bytes) })
     }
 
+    /// Memory for an encoded copy of these columns, by which rows are compared.
+    fn room_to_encode(&self, columns: &[ArrayRef]) -> Result<Reservation, TooLarge> {
+        let mut room = self.memory.reserve();
+        room.try_grow(columns.iter().map(logical_bytes).sum()).map_err(|_| self.limits.too_many_bytes())?;
+        Ok(room)
+    }
+
     fn computed(&mut self, plain: &Plain) -> Result<Computed, TooLarge> {
         let alone = |data: Data| Computed { data, places: None };
         let given = self.given;
@@ -188,6 +195,7 @@ impl Run<'_> {
                 let mut next = || columns.next().expect("one for each");
                 let aggregates: Vec<Aggregate> = aggregates.iter().map(|one| one.clone().of(&mut next)).collect();
                 let keys = keyed(&data, &keys);
+                let _room = self.room_to_encode(data.columns())?;
                 let grouping = Grouping::of(keys.columns(), data.rows());
                 let all = aggregated(&data, &keys, &grouping, &aggregates, || self.limits.has_time());
                 alone(all.ok_or_else(|| self.limits.out_of_time())?)
@@ -195,6 +203,7 @@ impl Run<'_> {
             Plain::Sort(input, by) => {
                 let Held { computed: Computed { data, places }, bytes: _held } = self.of(input)?;
                 let keys = values(&data, &by.iter().map(|(of, _)| of).collect::<Vec<_>>(), self.limits)?;
+                let _room = self.room_to_encode(&keys)?;
                 let by: Vec<_> = keys.into_iter().zip(by.iter().map(|(_, direction)| *direction)).collect();
                 let order = sorted(&by, data.rows());
                 pick(&data, places, order)
@@ -206,6 +215,7 @@ impl Run<'_> {
             }
             Plain::Distinct(input) => {
                 let Held { computed: Computed { data, .. }, bytes: _held } = self.of(input)?;
+                let _room = self.room_to_encode(data.columns())?;
                 let firsts = Grouping::of(data.columns(), data.rows()).firsts();
                 alone(if data.columns().is_empty() { data } else { data.taken(&firsts) })
             }
@@ -281,9 +291,8 @@ fn joined(
     limits: &Limits,
 ) -> Result<Data, TooLarge> {
     let right = Arc::new(right);
-    // Its types were checked: what is left is that the keys take too much memory.
-    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left);
-    let lookup = lookup.ok_or_else(|| limits.too_many_bytes())?;
+    let lookup = Lookup::new(right.clone(), on.to_vec(), condition.cloned(), keep_left, limits)?;
+    let lookup = lookup.expect("its types were checked");
     let (mut all, mut size, mut looks) = (Vec::new(), Size::default(), 0usize);
     for left in left.pieces(lookup.text_work()) {
         looks = looks.saturating_add(lookup.looks(left.columns(), left.rows()));

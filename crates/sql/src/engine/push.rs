@@ -328,7 +328,7 @@ mod tests {
 
     use super::*;
     use crate::algebra::function::{Function, Text};
-    use crate::algebra::{Lookup, Value};
+    use crate::algebra::{Limits, Lookup, Value};
 
     /// A table of 64 units with the numbers 0, 1, …, and its relation.
     fn numbers(rows: i64, memory: &Memory) -> (Arc<Rows>, HashMap<Id, Held>) {
@@ -441,7 +441,7 @@ mod tests {
         let (scan, held) = long_texts(1000, &engine.memory);
         let text: ArrayRef = Arc::new(StringViewArray::from(vec!["x".repeat(LONG)]));
         let table = Arc::new(Data::new(vec![Type::Text], vec![text], 1).unwrap());
-        let lookup = Lookup::new(table, vec![(s(), s()); 16], None, false).unwrap();
+        let lookup = Lookup::new(table, vec![(s(), s()); 16], None, false, &Limits::default()).unwrap().unwrap();
         let joined = Arc::new(Rows::lookup(&scan, lookup).unwrap());
         assert_eq!(joined.texts(), 16);
         let most = most_rows(&joined, held, &engine);

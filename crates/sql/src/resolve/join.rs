@@ -243,9 +243,9 @@ impl Resolver<'_> {
         // A table as it was read is held already.
         let copied = if matches!(**table, Plain::Table(_)) { 0 } else { data.bytes() };
         self.hold(copied.saturating_add(data.rows().saturating_mul(BYTES_PER_LOOKUP)))?;
-        let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep).ok_or_else(|| {
-            Error::Name("a JOIN compares values of different types, or texts that are too long".into())
-        })?;
+        let lookup = Lookup::new(data, on.equal, all_of(on.others)?, keep, &self.limits)?
+            .ok_or_else(|| Error::Name("a JOIN compares values of different types".into()))?;
+        self.hold(lookup.key_bytes())?;
         if rows.unit().is_none() && lookup.most_matches() > 1 {
             if !lookup.compares() {
                 return Err(Error::unsupported(

@@ -324,3 +324,23 @@ fn answers_that_are_too_large_suspend_nothing() {
         assert!(matches!(outcome, QueryOutcome::TooLarge), "{case}");
     }
 }
+
+/// Join keys of public tables are kept for each join: 32 of them would take gigabytes in a dry run.
+#[test]
+fn join_keys_of_public_tables_count_together() {
+    let digits = (0..32).map(|digit| format!("({digit})")).collect::<Vec<_>>().join(",");
+    let join = |number: usize| {
+        format!("LEFT JOIN p p{number} ON t.city = CONCAT(p{number}.i, REPEAT('x', {}))", 60_000 + number)
+    };
+    let joins = |number: usize| (0..number).map(join).collect::<Vec<_>>().join(" ");
+    let sql = |number: usize| {
+        format!(
+            "WITH d AS (SELECT * FROM (VALUES {digits}) AS v(i)), p AS (SELECT CAST(a.i * 32 + b.i AS VARCHAR) AS i \
+             FROM d a CROSS JOIN d b) SELECT COUNT(*) FROM t {}",
+            joins(number)
+        )
+    };
+    prepare(&sql(1), &options()).unwrap();
+    let why = why_not(&sql(32), &options());
+    assert!(why.contains("the bytes of public tables do not fit in memory"), "{why}");
+}
