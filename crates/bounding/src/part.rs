@@ -19,6 +19,9 @@ use crate::wire;
 /// text. Other numbers of the result take as much.
 pub const BYTES_PER_BIN: usize = size_of::<i64>() + RESULT_BYTES;
 
+/// The bytes for each group, shown or not, while groups are put in order: its place, whether it is shown, its digits in every
+/// key column, and where its values start, three times over.
+const SORTING_BYTES: usize = 64;
 /// How often a text of the result is copied until it is shown.
 const TEXT_COPIES: usize = 3;
 
@@ -143,27 +146,30 @@ impl Part {
         self.totals.absorb(other.totals, &numbers)
     }
 
-    /// The statistics, if there is no other part.
+    /// The statistics, if there is no other part. Nothing is made of a group that is not shown: one row may bring a million
+    /// of them, and a query hundreds of measures.
     pub(crate) fn into_groups(mut self, memory: &Memory) -> Result<Groups> {
         self.totals.resize(self.keys.len())?;
+        let mut reserved = memory.reserve();
+        let each = SORTING_BYTES + self.plan.layout.keys * size_of::<u64>();
+        reserved.try_grow(self.keys.len().saturating_mul(each))?;
         let all = self.plan.layout.keys == 0 || self.keys.are_public();
         let shown: Vec<bool> = self.totals.occupied().map(|occupied| all || occupied).collect();
-        let groups = shown.iter().filter(|&&shown| shown).count();
-        // No one else reserves memory for the result: there must be room for it, and for what is made from it.
-        // Each group also has its two counts.
-        let numbers = groups.saturating_mul(2 + self.totals.width()).saturating_mul(RESULT_BYTES);
         let mut order = self.keys.order();
         order.retain(|&group| shown[group as usize]);
+        // No one else reserves memory for the result: there must be room for it, and for what is made from it.
+        // Each group also has its two counts.
+        let numbers = order.len().saturating_mul(2 + self.totals.width()).saturating_mul(RESULT_BYTES);
         let texts = self.keys.text_bytes(order.iter().copied()) + self.totals.text_bytes(&self.items);
-        memory.reserve().try_grow(numbers.saturating_add(texts.saturating_mul(TEXT_COPIES)))?;
-        let finished = self.totals.finish(&self.items, &shown);
-        let mut measured: Vec<_> = finished.measured.into_iter().map(|measured| measured.into_iter()).collect();
-        let in_any_order = finished.units.into_iter().zip(finished.rows).map(|(units, rows)| {
+        reserved.try_grow(numbers.saturating_add(texts.saturating_mul(TEXT_COPIES)))?;
+        let finished = self.totals.finish(&self.items, &order);
+        let mut measured: Vec<_> = finished.measured.into_iter().map(Vec::into_iter).collect();
+        let counts = finished.units.into_iter().zip(finished.rows);
+        let groups = counts.map(|(units, rows)| {
             let measured = measured.iter_mut().filter_map(Iterator::next).collect();
-            Some(Group { units, rows, measured })
+            Group { units, rows, measured }
         });
-        let mut in_any_order: Vec<Option<Group>> = in_any_order.collect();
-        let groups = order.iter().filter_map(|&group| in_any_order[group as usize].take()).collect();
+        let groups = groups.collect();
         Ok(Groups { keys: self.keys.columns(order.iter().copied()), groups })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Renumbering {
     pub items: Vec<Option<Vec<u32>>>,
 }
 
-/// The measurements, by group number.
+/// The measurements of some groups.
 pub(crate) struct Finished {
     pub units: Vec<u64>,
     pub rows: Vec<u64>,
@@ -111,11 +111,12 @@ impl Totals {
         self.rows.iter().zip(units).map(|(&rows, units)| rows > 0 || units > 0)
     }
 
-    /// The measurements; complete only for groups that are shown.
-    pub fn finish(self, items: &Items, shown: &[bool]) -> Finished {
-        let finish = |(feature, measure): (usize, Accumulator)| measure.finish(items[feature].as_ref(), shown);
-        let rows = self.rows.to_vec();
-        let units = if self.unit_is_row { rows.clone() } else { self.units.to_vec() };
+    /// The measurements of these groups, in their order.
+    pub fn finish(self, items: &Items, groups: &[u32]) -> Finished {
+        let finish = |(feature, measure): (usize, Accumulator)| measure.finish(items[feature].as_ref(), groups);
+        let of = |numbers: &[u64]| groups.iter().map(|&group| numbers[group as usize]).collect::<Vec<_>>();
+        let rows = of(&self.rows);
+        let units = if self.unit_is_row { rows.clone() } else { of(&self.units) };
         Finished { units, rows, measured: self.measures.into_iter().map(finish).collect() }
     }
 

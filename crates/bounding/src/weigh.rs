@@ -180,7 +180,7 @@ impl Weighing {
             self.part.totals.absorb(grouped, &same)?;
             added.absorb(more, &one)?;
         }
-        let added = added.finish(&self.part.items, &[true]);
+        let added = added.finish(&self.part.items, &[0]);
         let first = |numbers: &[u64]| numbers.first().copied().unwrap_or_default();
         let measured = added.measured.into_iter().filter_map(|groups| groups.into_iter().next()).collect();
         let added = Group { units: first(&added.units), rows: first(&added.rows), measured };

@@ -30,7 +30,7 @@ use crate::split::Text;
 use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
 
 /// Longer lines are dropped.
-const LONGEST_LINE: u64 = 64 << 20;
+const LONGEST_LINE: u64 = 16 << 20;
 /// How much is read from the file at a time.
 const CHUNK: usize = 256 << 10;
 

@@ -103,14 +103,12 @@ impl Bins {
         end - self.bins..end
     }
 
-    /// Groups that are not shown have no bins.
-    pub fn finish(&self, shown: &[bool]) -> Vec<Measured> {
-        let counts = |(&place, &shown): (&u32, &bool)| match (place, shown) {
-            (_, false) => Vec::new(),
-            (0, true) => vec![0; self.bins],
-            (place, true) => self.counts[self.range(place)].to_vec(),
+    pub fn finish(&self, groups: &[u32]) -> Vec<Measured> {
+        let counts = |&group: &u32| match self.places[group as usize] {
+            0 => vec![0; self.bins],
+            place => self.counts[self.range(place)].to_vec(),
         };
-        self.places.iter().zip(shown).map(counts).map(Measured::Bins).collect()
+        groups.iter().map(counts).map(Measured::Bins).collect()
     }
 
     pub fn state(&self) -> State {

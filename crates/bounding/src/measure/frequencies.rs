@@ -57,19 +57,20 @@ impl Frequencies {
         Ok(())
     }
 
-    pub fn finish(self, items: &Values) -> Vec<Measured> {
+    pub fn finish(self, items: &Values, groups: &[u32]) -> Vec<Measured> {
         let mut all: Vec<((u32, u32), u64)> = self.counts.into_iter().collect();
         all.sort_unstable_by(|((group, item), _), ((other_group, other), _)| {
             group.cmp(other_group).then_with(|| items.compare(*item, *other))
         });
         let mut counts = vec![0; self.groups];
         all.iter().for_each(|&((group, _), _)| counts[group as usize] += 1);
-        let of_group = |ends: &[usize]| {
-            let entries = &all[ends[0]..ends[1]];
+        let offsets = offsets(&counts);
+        let of_group = |&group: &u32| {
+            let entries = &all[offsets[group as usize]..offsets[group as usize + 1]];
             let values = items.column(entries.iter().map(|&((_, item), _)| item));
             Measured::Items { values, counts: entries.iter().map(|&(_, count)| count).collect() }
         };
-        offsets(&counts).windows(2).map(of_group).collect()
+        groups.iter().map(of_group).collect()
     }
 
     /// The bytes of all items' texts, in every group.

@@ -139,14 +139,14 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The measurements of each group, as far as it is shown. `items` is the feature's table, if it has one.
-    pub fn finish(self, items: Option<&Values>, shown: &[bool]) -> Vec<Measured> {
+    /// The measurements of these groups, in their order. `items` is the feature's table, if it has one.
+    pub fn finish(self, items: Option<&Values>, groups: &[u32]) -> Vec<Measured> {
         match self {
-            Self::Present(present) => present.finish(),
-            Self::Bins(bins) => bins.finish(shown),
-            Self::Moments(sums) => sums.finish(),
-            Self::Steps(steps) => steps.finish(),
-            Self::Frequencies(frequencies) => items.map_or_else(Vec::new, |items| frequencies.finish(items)),
+            Self::Present(present) => present.finish(groups),
+            Self::Bins(bins) => bins.finish(groups),
+            Self::Moments(sums) => sums.finish(groups),
+            Self::Steps(steps) => steps.finish(groups),
+            Self::Frequencies(frequencies) => items.map_or_else(Vec::new, |items| frequencies.finish(items, groups)),
         }
     }
 

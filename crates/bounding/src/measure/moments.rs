@@ -58,13 +58,14 @@ impl Sums {
         }
     }
 
-    pub fn finish(&self) -> Vec<Measured> {
+    pub fn finish(&self, groups: &[u32]) -> Vec<Measured> {
         let nearest = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        let squares = self.squares.iter().flat_map(|squares| squares.iter().copied()).chain(std::iter::repeat(0));
-        let moments = |(cell, squares): (&Sum, i128)| {
-            Measured::Moments(Moments { count: cell.count, sum: nearest(cell.sum), squares: nearest(squares) })
+        let moments = |&group: &u32| {
+            let (cell, squares) = (&self.cells[group as usize], self.squares.as_ref().map(|all| all[group as usize]));
+            let squares = nearest(squares.unwrap_or_default());
+            Measured::Moments(Moments { count: cell.count, sum: nearest(cell.sum), squares })
         };
-        self.cells.iter().zip(squares).map(moments).collect()
+        groups.iter().map(moments).collect()
     }
 
     pub fn state(&self) -> State {

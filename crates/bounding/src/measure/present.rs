@@ -29,8 +29,8 @@ impl Present {
         self.counts.absorb(&other.counts, groups);
     }
 
-    pub fn finish(&self) -> Vec<Measured> {
-        self.counts.iter().copied().map(Measured::Count).collect()
+    pub fn finish(&self, groups: &[u32]) -> Vec<Measured> {
+        groups.iter().map(|&group| Measured::Count(self.counts[group as usize])).collect()
     }
 
     pub fn state(&self) -> State {

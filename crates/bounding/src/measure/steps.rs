@@ -51,7 +51,7 @@ impl Steps {
         &self.rows[..self.filled]
     }
 
-    pub fn finish(&self) -> Vec<Measured> {
+    pub fn finish(&self, groups: &[u32]) -> Vec<Measured> {
         let mut counts = vec![0; self.groups];
         self.rows().iter().for_each(|&(group, _)| counts[group as usize] += 1);
         let offsets = offsets(&counts);
@@ -62,12 +62,12 @@ impl Steps {
             all[*place] = steps;
             *place += 1;
         }
-        let sorted = |ends: &[usize]| {
-            let steps = &mut all[ends[0]..ends[1]];
+        let sorted = |&group: &u32| {
+            let steps = &mut all[offsets[group as usize]..offsets[group as usize + 1]];
             steps.sort_unstable();
             Measured::Values(steps.iter().map(|&steps| steps.into()).collect())
         };
-        offsets.windows(2).map(sorted).collect()
+        groups.iter().map(sorted).collect()
     }
 
     pub fn state(&self) -> State {

@@ -119,6 +119,7 @@ fn one_row_does_not_take_memory_beyond_the_limit() {
     let distinct = "people CROSS JOIN (SELECT lpad(CAST(n AS TEXT), 60000, 'x') AS s FROM numbers WHERE n < 300) AS b";
     let levels: String =
         (1..=60).map(|level| format!(", c{level} AS (SELECT reverse(s) AS s FROM c{})", level - 1)).collect();
+    let histograms = (1..=50).map(|bins| format!("HISTOGRAM(n, {bins}) AS h{bins}")).collect::<Vec<_>>().join(", ");
     for sql in [
         format!(
             "SELECT COUNT(*) FROM {joined} JOIN (SELECT {}) AS c ON {}",
@@ -131,10 +132,18 @@ fn one_row_does_not_take_memory_beyond_the_limit() {
         ),
         format!("SELECT {}, COUNT(*) FROM (SELECT {} FROM {distinct}) AS q GROUP BY {0}", list("k#"), list("s AS k#")),
         format!("WITH c0 AS (SELECT s FROM {joined} WHERE n < 80){levels} SELECT COUNT(*) FROM c60 WHERE s <> ''"),
+        // One of 100,000 groups has a row that counts; all of them would take 400 MiB.
+        format!(
+            "SELECT n, m, {histograms} FROM (SELECT user, a.n + 0 AS n, b.n AS m FROM people CROSS JOIN numbers AS a \
+             CROSS JOIN numbers AS b WHERE b.n < 250) AS q GROUP BY n, m"
+        ),
     ] {
         let mut command = desk.program();
         command.arg("query").arg(&sql).args(["--table", "people=people.csv", "--public-table", "numbers=numbers.csv"]);
         command.args("--unit user --max-rows 1 --max-groups 1 --epsilon 1 --delta 1e-6 --no-ledger".split(' '));
+        if sql.contains("HISTOGRAM") {
+            command.args(["--bounds", "n=0..400"]);
+        }
         command.arg(format!("--memory-limit={LIMIT}MiB")).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
         let mut most = 0;
