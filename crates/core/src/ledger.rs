@@ -195,8 +195,8 @@ pub trait Keeper {
     /// Records the charge durably and returns a permit to draw noise for it; or refuses, and nothing is spent.
     ///
     /// With [`OnInterruption::Abandon`], the keeper also remembers, as durably as the charge, that this process computes
-    /// it. If the process ends, in whatever way, before [`Keeper::keep`] or [`Keeper::fail`], that is a failure: whoever
-    /// charges the dataset next records it, and is refused.
+    /// it. If the process ends, in whatever way, before [`Keeper::keep`] or [`Keeper::fail`], that is a failure: the next
+    /// charge to the dataset records it, and is refused.
     ///
     /// # Errors
     /// If there is not enough budget left, if the dataset is suspended, if the request's id was used for another

@@ -92,7 +92,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         if let Some((file, path)) = self.file.take() {
             if self.process == std::process::id() {
-                // If it stays, whoever looks at it next removes it.
+                // If it stays, the next process to look at it removes it.
                 let _ = fs::remove_file(path);
             }
             drop(file);

@@ -55,7 +55,7 @@ pub fn register(pages: &mut dyn Pages, known: &Known, dataset: &Dataset) -> Resu
     }
     let past = limit::past(pages, &dataset.name, terms, row.number)?;
     let spent = past.under(&dataset.name, limit)?;
-    // Whoever is gone is noticed when the dataset is charged.
+    // A process that ended is noticed when the dataset is charged.
     let newest = pages.last_charge(&dataset.name, &Keys::terms(terms))?;
     let runs = newest.map(|row| row.open()).transpose()?.map(|entry| entry.event.runs().to_vec()).unwrap_or_default();
     let event =
@@ -209,7 +209,7 @@ pub fn end(pages: &mut dyn Pages, known: &Known, receipt: &Receipt) -> Result<Do
     Ok(Done::Noted(append(pages, known, &end, event, None)?.1))
 }
 
-/// What is being computed for the streams of a dataset. Whoever is gone is noticed when it is charged.
+/// What is being computed for the streams of a dataset. A process that ended is noticed when it is charged.
 fn streams(pages: &mut dyn Pages, dataset: &str) -> Result<Vec<Run>> {
     let newest = pages.last_charge(dataset, Keys::COMPUTING)?.map(|row| row.open()).transpose()?;
     Ok(newest.map(|entry| entry.event.runs().to_vec()).unwrap_or_default())

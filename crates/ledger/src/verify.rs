@@ -517,7 +517,7 @@ mod tests {
         assert_eq!(said(&[foreign]), ["entry 4 suspends others for entry 3, which charged another dataset"]);
     }
 
-    /// Whoever leaves a run out of the next charge would escape the suspension.
+    /// Leaving a run out of the next charge would avoid the suspension.
     #[test]
     fn a_run_that_is_forgotten_is_found() {
         let run = |last| {

@@ -117,7 +117,7 @@ pub fn a_process_that_ends_before_its_outcome_suspends(fresh: Fresh) {
         let place = fresh();
         let ledger = with_people(&*place);
         let (mut child, entries) = start(&*place, way);
-        // It computes: nothing is suspended, whoever looks.
+        // It computes: nothing is suspended, whichever process looks.
         for (number, ledger) in [&ledger, &open(&*place)].into_iter().enumerate() {
             assert_eq!(ledger.account("people").unwrap().unwrap().suspended, None);
             charge_and_keep(ledger, "people", &format!("while it computes {number}")).unwrap();

@@ -68,7 +68,7 @@ impl Files for DiskFiles {
         Ok(Held::default())
     }
 
-    /// Whoever wrote what was found on this disk is gone.
+    /// The process that wrote to this disk has ended.
     fn is_held(&self, _: &Path) -> io::Result<bool> {
         Ok(false)
     }

@@ -431,7 +431,7 @@ mod tests {
         assert!((shift.by - 0.1).abs() < 1e-9);
         let ends = Ends { above_lower: 3_000_000, below_upper: 7_000_000 };
         let (mean, half_width) = shift.of_mean(&grid, &ends, 0.0, 2.0);
-        // Two standard deviations: 1.5 times the shift, and little that comes of so many values.
+        // Two standard deviations: 1.5 times the shift, plus a little noise, averaged over many values.
         assert!(
             (mean - 40.0).abs() < 1e-6 && (half_width - 30.0 - grid.step() / 2.0).abs() < 0.01,
             "{mean} {half_width}"
