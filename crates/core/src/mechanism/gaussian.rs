@@ -9,7 +9,7 @@ use crate::noise::DiscreteGaussian;
 use crate::permit::Permit;
 use crate::privacy::calibration::discrete_gaussian_sigma;
 use crate::privacy::{Delta, Epsilon, Guarantee, Rho};
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{ErrorBar, LEVEL, Release, joint_level};
 
 /// Releases whole numbers that one unit can move by at most Δ in the L2 norm.
 ///
@@ -120,9 +120,7 @@ impl Gaussian {
         if k == 0 {
             return Err(Error::parameter("number of coordinates", k, "at least 1"));
         }
-        // Independent coordinates: all are inside with probability at least 1 − k·(1 − one level).
-        let share = (Rational::ONE - level.clone()) / Rational::from(k);
-        self.noise.half_width(&(Rational::ONE - share))
+        self.noise.half_width(&joint_level(level, k))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::exact::Rational;
 use crate::noise::DiscreteLaplace;
 use crate::permit::Permit;
 use crate::privacy::{Epsilon, Guarantee};
-use crate::release::{ErrorBar, LEVEL, Release};
+use crate::release::{ErrorBar, LEVEL, Release, joint_level};
 
 /// Releases whole numbers that one unit can move by at most Δ in the L1 norm.
 ///
@@ -142,8 +142,7 @@ fn simultaneous_half_width(noise: &DiscreteLaplace, k: u64, level: &Rational) ->
         outside < 1.0 && libm::log1p(-outside) * k as f64 * (1.0 + 1e-12) >= log_level
     };
     // The union bound gives a t that suffices; the exact one is not larger.
-    let share = (Rational::ONE - level.clone()) / Rational::from(k);
-    let mut high = noise.half_width(&(Rational::ONE - share))?;
+    let mut high = noise.half_width(&joint_level(level, k))?;
     let mut low = 0;
     while low < high {
         let middle = low + (high - low) / 2;

@@ -83,12 +83,8 @@ impl DiscreteGaussian {
     /// # Errors
     /// If σ² lies outside 10^−6 to 2^100.
     pub fn with_sigma_squared(sigma_squared: &Rational) -> Result<Self> {
-        let least = Rational::new(1, 1_000_000)?;
-        let most = Rational::from(1i64 << 50).square();
-        if *sigma_squared < least || *sigma_squared > most {
-            return Err(Error::parameter("sigma squared", sigma_squared, "from 0.000001 to 2^100"));
-        }
-        Ok(Self { sigma_squared: sigma_squared.clone(), sampler: Arc::default() })
+        let sigma_squared = scale::checked_square("sigma squared", sigma_squared)?;
+        Ok(Self { sigma_squared, sampler: Arc::default() })
     }
 
     #[inline]

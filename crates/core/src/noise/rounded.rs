@@ -70,11 +70,7 @@ impl RoundedGaussian {
     /// # Errors
     /// If σ lies outside 0.001 to 2^50.
     pub fn with_sigma_squared(sigma_squared: &Rational) -> Result<Self> {
-        let least = Rational::new(1, 1_000_000)?;
-        let most = Rational::from(1i64 << 50).square();
-        if *sigma_squared < least || *sigma_squared > most {
-            return Err(Error::parameter("sigma squared", sigma_squared, "from 0.000001 to 2^100"));
-        }
+        scale::checked_square("sigma squared", sigma_squared)?;
         // The smallest whole number that is at least σ·2^places.
         let multiplier = |places: u32| {
             let scaled = sigma_squared * &Rational::from_big(UBig::ONE << (2 * places as usize), UBig::ONE);

@@ -18,3 +18,12 @@ pub(crate) fn checked(parameter: &'static str, scale: &Rational) -> Result<Ratio
     }
     Ok(scale.clone())
 }
+
+/// Checks the square of a scale.
+pub(crate) fn checked_square(parameter: &'static str, square: &Rational) -> Result<Rational> {
+    let (least, most) = (Rational::new(1, 1_000_000)?, Rational::from(1i64 << 50).square());
+    if *square < least || *square > most {
+        return Err(Error::parameter(parameter, square, "from 0.000001 to 2^100"));
+    }
+    Ok(square.clone())
+}
