@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Sums are exact, so their text grows with the denominators of the charges; a charge that would exceed this is
-/// refused.
-const LONGEST_SUM: usize = 2000;
+/// A charge or limit whose numbers have longer text is refused. Sums are exact, so their text grows with the denominators of
+/// the charges; those that become longer are rounded up.
+const LONGEST: usize = 2000;
+/// Significant digits of a sum that was rounded up: after a million such sums, 10⁻⁹³ of the budget is lost.
+const SUM_DIGITS: u32 = 100;
 
 /// Numbers with longer text are shown rounded.
 const LONGEST_SHOWN: usize = 12;
@@ -92,8 +94,14 @@ impl Spend {
         within && Self::NOTHING.fits(self)
     }
 
+    /// The sum, or slightly more where it would be too long: a charge with a long denominator would otherwise be the last.
     pub(crate) fn plus(&self, other: &Self) -> Self {
-        Self { epsilon: &self.epsilon + &other.epsilon, delta: &self.delta + &other.delta, rho: &self.rho + &other.rho }
+        let sum = |one: &Rational, other: &Rational| short_sum(one + other);
+        Self {
+            epsilon: sum(&self.epsilon, &other.epsilon),
+            delta: sum(&self.delta, &other.delta),
+            rho: sum(&self.rho, &other.rho),
+        }
     }
 
     pub(crate) fn fits(&self, limit: &Self) -> bool {
@@ -137,7 +145,8 @@ impl Budget {
     /// # Errors
     /// If there is not enough budget left, or the cost cannot be converted to the budget's currency.
     pub fn admit(&self, dataset: &str, spent: &Spend, cost: &Guarantee) -> Result<Spend> {
-        let Self::Limit(limit) = self else { return readable(spent.plus(&Spend::of(cost))) };
+        check_length(cost)?;
+        let Self::Limit(limit) = self else { return Ok(spent.plus(&Spend::of(cost))) };
         let price = price(dataset, limit, cost)?;
         let total = spent.plus(&price);
         if !total.fits(&Spend::of(limit)) {
@@ -146,7 +155,7 @@ impl Budget {
             let (dataset, cost, limit) = (dataset.to_owned(), cost.clone(), limit.clone());
             return Err(Error::Overdrawn(Box::new(Overdraft { dataset, cost, limit, left, fits })));
         }
-        readable(total)
+        Ok(total)
     }
 
     /// What is left; `None` if there is no limit.
@@ -224,14 +233,19 @@ fn largest_epsilon(rho: &Rational) -> Option<Rational> {
     epsilon.is_positive().then_some(epsilon)
 }
 
-/// The sum, unless its text is too long to be read back.
-pub(crate) fn readable(spend: Spend) -> Result<Spend> {
-    let longest = [&spend.epsilon, &spend.delta, &spend.rho].into_iter().map(|sum| sum.to_string().len()).max();
-    if longest.is_some_and(|longest| longest > LONGEST_SUM) {
+/// A sum, rounded up if its text is too long.
+pub(crate) fn short_sum(sum: Rational) -> Rational {
+    if sum.to_string().len() > LONGEST { sum.round_up(SUM_DIGITS) } else { sum }
+}
+
+/// Refuses numbers that nobody would write.
+pub(crate) fn check_length(guarantee: &Guarantee) -> Result<()> {
+    let Spend { epsilon, delta, rho } = Spend::of(guarantee);
+    if [epsilon, delta, rho].iter().any(|number| number.to_string().len() > LONGEST) {
         let allowed = "shorter; use decimals with few digits";
-        return Err(Error::Unusable { what: "the exact sum of all charges", value: "too long".into(), allowed });
+        return Err(Error::Unusable { what: "a number of the guarantee", value: "too long".into(), allowed });
     }
-    Ok(spend)
+    Ok(())
 }
 
 impl fmt::Display for Overdraft {
@@ -328,8 +342,24 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_nobody_can_write_down_are_refused() {
+    fn numbers_that_nobody_would_write_are_refused() {
         let long = format!("1/{}", "7".repeat(3000));
         assert!(Budget::Unlimited.admit("people", &Spend::NOTHING, &pure(&long)).is_err());
+    }
+
+    /// One charge of almost nothing must not be the last that a dataset can have.
+    #[test]
+    fn long_denominators_do_not_lock_a_budget() {
+        let odd = |digits: &str| pure(&format!("{}/{}1", "3".repeat(980), digits.repeat(990)));
+        let costs = [odd("7"), pure("0.1"), odd("9"), pure("1e-9"), pure("0.125"), odd("4"), pure("1/3")];
+        let spent = spend(pure("1"), &costs).unwrap();
+        let exact = costs.iter().fold(Rational::ZERO, |sum, cost| &sum + &Spend::of(cost).epsilon);
+        assert!(spent.epsilon >= exact, "never less than was spent");
+        assert!(&spent.epsilon - &exact < "1e-90".parse().unwrap());
+        assert!(spent.epsilon.to_string().len() <= LONGEST);
+        // The limit itself is not exceeded by rounding.
+        let left = &Rational::ONE - &Spend::of(&costs[0]).epsilon;
+        let rest = [odd("7"), odd("9"), Guarantee::Pure(Epsilon::new(left).unwrap())];
+        assert!(spend(pure("1"), &rest).is_err());
     }
 }

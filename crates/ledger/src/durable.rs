@@ -14,7 +14,7 @@ use reticent::secrets::holds_a_key;
 
 use crate::account::{self, Account, Registration};
 use crate::anchor::{Anchor, Head};
-use crate::budget::{Budget, Spend, readable};
+use crate::budget::{Budget, check_length};
 use crate::chain::{Known, continues, ledger_id, no_first_entry};
 use crate::entry::{Dataset, Entry, Event, Row};
 use crate::error::{Error, Result};
@@ -175,10 +175,7 @@ impl DurableLedger {
         }
         if let Budget::Limit(limit) = &dataset.budget {
             // An entry that cannot be read back would make the whole ledger damaged.
-            readable(Spend::of(limit)).map_err(|_| {
-                let allowed = "shorter; use decimals with few digits";
-                Error::Unusable { what: "the dataset's limit", value: "too long".into(), allowed }
-            })?;
+            check_length(limit)?;
         }
         let (dataset, known) = (dataset.clone(), self.noted(self.known_before_writing())?);
         match self.write(move |pages| rules::register(pages, &known, &dataset))? {

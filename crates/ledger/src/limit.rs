@@ -4,7 +4,7 @@ use reticent::exact::Rational;
 use reticent::ledger::Charge;
 use reticent::privacy::Guarantee;
 
-use crate::budget::{Budget, Spend, readable};
+use crate::budget::{Budget, Spend, short_sum};
 use crate::chain::misplaced;
 use crate::entry::{Dataset, Event, Keys, Terms};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl Past {
         self.spend = self.spend.plus(&Spend::of(cost));
         self.charges += 1;
         if let Guarantee::Pure(epsilon) = cost {
-            self.squares = &self.squares + &epsilon.value().square();
+            self.squares = short_sum(&self.squares + &epsilon.value().square());
         }
     }
 
@@ -50,7 +50,7 @@ impl Past {
                 Spend { epsilon: epsilon.clone(), delta: delta.clone(), ..Spend::NOTHING }
             }
             Guarantee::Zcdp(_) if !approximate => {
-                Spend { rho: rho + &(&self.squares / &Rational::from(2)), ..Spend::NOTHING }
+                Spend { rho: short_sum(rho + &(&self.squares / &Rational::from(2))), ..Spend::NOTHING }
             }
             _ => {
                 let instead = match (approximate, concentrated) {
@@ -66,7 +66,7 @@ impl Past {
             let (dataset, spent) = (dataset.to_owned(), spent.to_string());
             return Err(Error::AlreadySpent { dataset, spent, limit: limit.to_string() });
         }
-        readable(spent)
+        Ok(spent)
     }
 }
 

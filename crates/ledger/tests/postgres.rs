@@ -280,6 +280,23 @@ fn a_role_that_may_only_add_is_enough() {
     }
 }
 
+/// Any role can take the advisory lock by which a process is known to be alive; that of a stranger does not count.
+#[test]
+#[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]
+fn a_stranger_does_not_keep_a_dead_process_alive() {
+    let place = database();
+    let role = format!("stranger_{}", place.name);
+    suite::runs::a_process_that_ends_is_noticed_whoever_shares_its_lock(&place, || {
+        place.server.administrator(&place.name).batch_execute(&format!("CREATE ROLE {role} LOGIN")).unwrap();
+        let url = place.url().replace("postgres@", &format!("{role}@"));
+        let mut stranger = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        let share = "SELECT pg_advisory_lock_shared((classid::bigint << 32) | objid::bigint), 1 FROM pg_locks
+            WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        assert!(!stranger.query(share, &[]).unwrap().is_empty());
+        stranger
+    });
+}
+
 /// CVE-2018-1058's kind: an overload in `public` that fits a call better than the server's own.
 #[test]
 #[ignore = "needs a PostgreSQL server: cargo xtask test installs and starts one"]

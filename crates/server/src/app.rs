@@ -62,7 +62,7 @@ pub struct App {
     /// Memory for request bodies, by caller.
     pub bodies: Rooms,
     /// Limits the number of simultaneous queries.
-    pub queries: Semaphore,
+    pub queries: Arc<Semaphore>,
     /// The resources that each of them may use.
     pub runs: RunLimits,
     /// The requests in progress.
@@ -118,7 +118,7 @@ impl App {
             nats: config.nats.clone(),
             followers: Places::new(followers, followers_each),
             bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each()),
-            queries: Semaphore::new(limits.queries),
+            queries: Arc::new(Semaphore::new(limits.queries)),
             runs: config.run_limits()?,
             asking: Asking::default(),
             stopping: watch::Sender::new(false),

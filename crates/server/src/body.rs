@@ -24,6 +24,10 @@ use crate::room::Room;
 /// The most bytes that one compressed byte expands to: a match of 258 bytes takes two bits (deflate, RFC 1951).
 const EXPANSION: usize = 1032;
 
+/// The most values in a JSON object, counted by its commas. The smallest, an empty text of three bytes, takes 24 bytes when it
+/// is parsed, and twice that while a list of them grows: 48 MiB in all.
+const MOST_VALUES: usize = 1 << 20;
+
 /// All bytes, decompressed if they are gzipped, and the memory that they take.
 #[derive(Debug)]
 pub struct Unpacked(pub Vec<u8>, pub Room);
@@ -61,11 +65,24 @@ impl FromRequest<Arc<App>> for Unpacked {
     }
 }
 
-/// A JSON object; errors name the invalid field.
+/// A JSON object, parsed when it is needed: a parsed value can take many times the memory of its text.
 #[derive(Debug)]
-pub struct Json<T>(pub T);
+pub struct JsonText {
+    bytes: Vec<u8>,
+    _room: Room,
+}
 
-impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
+impl JsonText {
+    /// The value; errors name the invalid field.
+    ///
+    /// # Errors
+    /// If it is not such a value.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_slice(&self.bytes).map_err(|error| from_serde(&error.to_string()))
+    }
+}
+
+impl FromRequest<Arc<App>> for JsonText {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
@@ -74,8 +91,23 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
         if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
             return Err(Error::MediaType("send JSON, with the header `Content-Type: application/json`"));
         }
-        let Unpacked(bytes, _room) = Unpacked::from_request(request, app).await?;
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| from_serde(&error.to_string()))
+        let Unpacked(bytes, room) = Unpacked::from_request(request, app).await?;
+        if bytes.iter().filter(|byte| **byte == b',').count() >= MOST_VALUES {
+            return Err(Error::asked(format!("the JSON has too many values; at most {MOST_VALUES} are allowed")));
+        }
+        Ok(Self { bytes, _room: room })
+    }
+}
+
+/// A JSON object that is parsed at once.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
+        JsonText::from_request(request, app).await?.parse().map(Self)
     }
 }
 

@@ -156,6 +156,49 @@ fn bodies_in_memory_have_a_limit_together() {
     wait_for("room", || (whole() == 200).then_some(()));
 }
 
+/// A regression: parsed queries that waited for their turn took memory without limit, also when their clients had left.
+#[test]
+fn queries_that_wait_take_the_memory_of_bodies() {
+    let place = Place::with_visits("waiting");
+    let config = fs::read_to_string(place.0.join("reticent.toml")).unwrap();
+    let limits = "[limits]\nqueries = 1\nbody_bytes = 100000\nbodies_bytes = 200000\n";
+    place.write("reticent.toml", &(limits.to_owned() + &config));
+    let service = place.start();
+    service.create_exact("stream", 1000);
+    let whole = || service.send("stream", &"\n".repeat(90_000)).status;
+    let ask = |question: serde_json::Value| {
+        service.say("POST", "/v1/query", &[("Content-Type", "application/json")], question.to_string().as_bytes())
+    };
+    // It takes far longer than this test.
+    let values = vec!["(1)"; 2000].join(", ");
+    let sql =
+        format!("WITH v(x) AS (VALUES {values}) SELECT COUNT(*) AS n FROM visits CROSS JOIN v AS a CROSS JOIN v AS b");
+    let _takes_the_turn = ask(json!({ "sql": sql, "epsilon": 1, "max_groups": 1, "max_rows": 1 }));
+    wait_for("its charge", || (service.get("/v1/datasets/visits").json()["charges"] == 1).then_some(()));
+    let sql = "SELECT COUNT(*) AS n FROM visits";
+    let waits = || ask(json!({ "sql": sql, "epsilon": 1, "dry_run": true, "keys": { "region": ["x".repeat(80_000)] } }));
+    let mut waiting = Vec::new();
+    wait_for("the last room", || {
+        waiting.push(waits());
+        (whole() == 503).then_some(())
+    });
+    drop(waiting);
+    wait_for("room that clients gave back by leaving", || (whole() == 200).then_some(()));
+}
+
+#[test]
+fn a_request_of_very_many_values_is_not_parsed() {
+    let place = Place::with_visits("values");
+    let service = place.start();
+    let question = |keys: usize| {
+        json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "keys": { "region": vec![""; keys] } })
+    };
+    let answer = service.post("/v1/query", &question((1 << 20) + 1));
+    assert!(answer.status == 400 && answer.text().contains("too many values"), "{}", answer.text());
+    let answer = service.post("/v1/query", &question(1000));
+    assert!(!answer.text().contains("too many values"), "{}", answer.text());
+}
+
 /// A regression: sixteen bodies of unknown length took all of the memory before anything arrived.
 #[test]
 fn bodies_that_do_not_come_take_no_room() {

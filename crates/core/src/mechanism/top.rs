@@ -1,6 +1,6 @@
 //! The candidates with the highest scores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
@@ -47,6 +47,7 @@ pub enum Moves {
 /// independently of the others, and the best one always does. As the exponential law has no memory, the excesses of
 /// those that exceed q* have the same law, so each of them is equally likely to win. Hence: go through the candidates in
 /// random order, toss a coin of that probability for each, and select the first that shows heads. Coins are exact.
+/// A round tosses one coin per candidate at most, usually far fewer: k·n in all.
 ///
 /// # Errors
 /// If k or Δ is 0; (when releasing) if the permit does not cover ε.
@@ -168,6 +169,9 @@ pub(super) struct Round<'a> {
     rate: Rational,
     scores: &'a [i64],
     left: Vec<usize>,
+    /// Scores with their candidates, the best on top; candidates that were selected stay until they are there.
+    best: BinaryHeap<(i64, usize)>,
+    is_selected: Vec<bool>,
     /// 64 bits of the probability of heads, from below and from above, by how far a score is below the best one:
     /// differences repeat.
     words: BTreeMap<u64, [u128; 2]>,
@@ -178,12 +182,17 @@ const WORD: usize = 64;
 
 impl<'a> Round<'a> {
     pub fn new(rate: Rational, scores: &'a [i64]) -> Self {
-        Self { rate, scores, left: (0..scores.len()).collect(), words: BTreeMap::new() }
+        let best = scores.iter().copied().zip(0..).collect();
+        let is_selected = vec![false; scores.len()];
+        Self { rate, scores, left: (0..scores.len()).collect(), best, is_selected, words: BTreeMap::new() }
     }
 
     /// Selects and removes one of those that are left, of which there must be one.
     pub fn select<B: BitSource + ?Sized>(&mut self, source: &mut B) -> Result<usize, B::Error> {
-        let best = self.left.iter().map(|&one| self.scores[one]).max().unwrap_or_default();
+        while self.best.peek().is_some_and(|&(_, one)| self.is_selected[one]) {
+            self.best.pop();
+        }
+        let best = self.best.peek().map_or(0, |&(score, _)| score);
         let mut place = 0;
         loop {
             // The order is drawn as far as it is needed. The best one ends it: its coin always shows heads.
@@ -191,7 +200,9 @@ impl<'a> Round<'a> {
             self.left.swap(place, next as usize);
             let below_best = best.abs_diff(self.scores[self.left[place]]);
             if below_best == 0 || self.exceeds(below_best, source)? {
-                return Ok(self.left.remove(place));
+                let selected = self.left.swap_remove(place);
+                self.is_selected[selected] = true;
+                return Ok(selected);
             }
             place += 1;
         }

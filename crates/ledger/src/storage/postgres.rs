@@ -127,12 +127,15 @@ const HOLD: &str = "
     SELECT pg_catalog.set_config('transaction_timeout', '0', true)
         WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL;
 ";
-/// A standby does not know the locks of its primary server.
+/// A standby does not know the locks of its primary server. Any role can take an advisory lock; those of roles that cannot write
+/// to the ledger do not count.
 const HELD: &str = "
     SELECT pg_catalog.pg_is_in_recovery() OR EXISTS (
         SELECT FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_database AS d ON d.oid = l.database
+            JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid
         WHERE l.locktype = 'advisory' AND l.granted AND d.datname = pg_catalog.current_database() AND l.objsubid = 1
-            AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint)";
+            AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint
+            AND pg_catalog.has_table_privilege(a.usesysid, 'reticent_ledger.entry', 'INSERT'))";
 
 /// Settings with which a server could lose acknowledged commits.
 const UNSAFE_SETTINGS: [(&str, &str); 3] = [("fsync", "off"), ("full_page_writes", "off"), ("data_sync_retry", "on")];

@@ -112,6 +112,17 @@ fn is_sound(ledger: &DurableLedger) {
     assert!(verdict.is_sound(), "{:?}", verdict.findings);
 }
 
+/// `share` takes the lock of all processes that compute, and returns what holds it.
+#[allow(dead_code, reason = "only a server has strangers")]
+pub fn a_process_that_ends_is_noticed_whoever_shares_its_lock<T>(place: &dyn Place, share: impl FnOnce() -> T) {
+    let ledger = with_people(place);
+    let (mut child, _) = start(place, "killed");
+    let _shared = share();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait(&ledger);
+}
+
 pub fn a_process_that_ends_before_its_outcome_suspends(fresh: Fresh) {
     for way in ["killed", "abort", "leave"] {
         let place = fresh();

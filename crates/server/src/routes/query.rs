@@ -23,7 +23,7 @@ use super::json;
 use super::number::Number;
 use crate::access::Caller;
 use crate::app::{App, Capped};
-use crate::body::Json;
+use crate::body::JsonText;
 use crate::error::{Error, Problem, Result};
 use crate::tables::TableView;
 
@@ -117,24 +117,37 @@ progress, or it was interrupted and is not computed again", body = Problem),
 pub async fn ask(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Json(question): Json<Question>,
+    text: JsonText,
 ) -> Result<Response> {
+    let Identity { request_id, dry_run } = text.parse()?;
+    // Before a query slot is taken: waiting for the same request must not block others.
+    let own = match (request_id, dry_run) {
+        (Some(request), false) => Some(app.asking.turn(&request).await),
+        _ => None,
+    };
+    let stopping = |_| Error::Machine("the service is stopping".into());
+    let turn = Arc::clone(&app.queries).acquire_owned().await.map_err(stopping)?;
     // Runs on if the client disconnects: it was charged, and its answer is stored for when the client returns.
-    let asking = tokio::spawn(answer(app, caller, question));
+    let asking = tokio::spawn(async move {
+        let _turns = (own, turn);
+        answer(app, caller, text.parse()?).await
+    });
     asking
         .await
         .map_err(|_| Error::Machine("the table could not be read to its end; what was charged stays charged".into()))?
 }
 
+/// What is known of a query while it waits. The rest is parsed when its turn has come: parsed queries that wait would take
+/// memory without limit.
+#[derive(Deserialize)]
+struct Identity {
+    request_id: Option<String>,
+    #[serde(default)]
+    dry_run: bool,
+}
+
 async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
-    // Before it waits, since it takes up memory while waiting.
     text::check_bytes(&question.sql, &Limits::default())?;
-    // Before a query slot is taken: waiting for the same request must not block others.
-    let _own = match (&question.request_id, question.dry_run) {
-        (Some(request), false) => Some(app.asking.turn(request).await),
-        _ => None,
-    };
-    let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service is stopping".into()))?;
     let asked = Asked {
         epsilon: question.epsilon.map(|number| number.0),
         delta: question.delta.map(|number| number.0),

@@ -41,6 +41,10 @@ impl Ranking {
     }
 }
 
+/// The most coins that a selection may toss, k for every group; beyond it all groups get noise. A coin takes some 30 ns, so that
+/// a selection, which nothing interrupts, takes a few seconds.
+const MOST_COINS: u64 = 1 << 27;
+
 /// Skips projections.
 fn beneath(mut plain: &Plain) -> &Plain {
     while let Plain::Project(input, _) = plain {
@@ -112,6 +116,9 @@ impl TopGroups {
         let (Some(Output::Count(part)), Some(epsilon)) = (all.outputs.get(ranking.asked), half(budget)) else {
             return Ok(None);
         };
+        if u64::from(ranking.k).saturating_mul(groups) > MOST_COINS {
+            return Ok(None);
+        }
         let (part, groups) = (*part, usize::try_from(groups).unwrap_or(usize::MAX));
         if groups <= ranking.k as usize || selected.outputs.get(ranking.asked) != Some(&Output::Count(part)) {
             return Ok(None);
