@@ -9,9 +9,9 @@ use reticent::Permit;
 use reticent::error::Explained;
 use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent_ledger::{Dataset, DurableLedger};
-use reticent_sql::RunLimits;
+use reticent_sql::{QueryOutcome, RunLimits};
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::access::Caller;
 use crate::asking::Asking;
@@ -23,6 +23,7 @@ use crate::places::Places;
 use crate::rate::Rate;
 use crate::role::Role;
 use crate::room::Rooms;
+use crate::shares::Shares;
 use crate::sources;
 use crate::surveys::Surveys;
 use crate::tables::Tables;
@@ -30,6 +31,8 @@ use crate::tokens::Tokens;
 use crate::tokens::owner::Owner;
 
 /// The caller that creates what is in the configuration.
+/// The bytes of answers that are being sent: twice the longest answer for each caller, and two such callers.
+const REPLIES: usize = 4 * QueryOutcome::LONGEST;
 const CONFIGURATION: &str = "configuration";
 
 /// The service's state.
@@ -61,8 +64,10 @@ pub struct App {
     pub followers: Arc<Places<String>>,
     /// Memory for request bodies, by caller.
     pub bodies: Rooms,
-    /// Limits the number of simultaneous queries.
-    pub queries: Arc<Semaphore>,
+    /// Memory for answers until they are sent, by caller.
+    pub replies: Rooms,
+    /// Limits the number of simultaneous queries, in total and for each caller.
+    pub queries: Shares,
     /// The resources that each of them may use.
     pub runs: RunLimits,
     /// The requests in progress.
@@ -118,7 +123,8 @@ impl App {
             nats: config.nats.clone(),
             followers: Places::new(followers, followers_each),
             bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each()),
-            queries: Arc::new(Semaphore::new(limits.queries)),
+            replies: Rooms::new(REPLIES, REPLIES / 2),
+            queries: Shares::new(limits.queries, (limits.queries - 1).max(1)),
             runs: config.run_limits()?,
             asking: Asking::default(),
             stopping: watch::Sender::new(false),

@@ -42,7 +42,7 @@ impl FromRequest<Arc<App>> for Unpacked {
         let limit = if caller.is_some() { app.limits.body_bytes } else { app.limits.open_body_bytes };
         let sender = caller.map(|caller| caller.name.clone()).or(peer.map(|peer| format!("from {}", peer.source)));
         let packed = is_gzip(&parts.headers)?;
-        let mut room = app.bodies.of(sender.unwrap_or_default());
+        let mut room = app.bodies.of(&sender.unwrap_or_default());
         let reserved = peer.is_some_and(|peer| peer.reserved.is_some());
         let time = if reserved { RESERVED_SILENCE } else { Duration::from_secs(app.limits.request_seconds) };
         let bytes = tokio::time::timeout(time, read(body, limit, &mut room)).await.map_err(|_| Error::TooSlow)??;

@@ -85,7 +85,7 @@ pub struct Limits {
     pub burst: u32,
     /// Bytes in one request, after decompression.
     pub body_bytes: usize,
-    /// Simultaneous queries; others wait.
+    /// Simultaneous queries; others wait. One caller has at most all but one of them.
     pub queries: usize,
     /// Simultaneous connections; beyond them only health, metrics, events and reports are served, if they arrive
     /// quickly.
@@ -102,7 +102,8 @@ pub struct Limits {
     /// Bytes of request bodies in memory at a time, a quarter of them for one token (or one address, for open surveys),
     /// but never less than the largest request needs; further requests wait a second, and then get 503.
     pub bodies_bytes: usize,
-    /// Seconds within which the head of a request, and then its body, must arrive.
+    /// Seconds within which the head of a request, and then its body, must arrive, and after which a client that reads
+    /// nothing of a reply is cut off.
     pub request_seconds: u64,
 }
 

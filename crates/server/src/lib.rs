@@ -15,7 +15,8 @@
 //! | `sources` | events from NATS JetStream |
 //! | `tables` | the tables that can be queried |
 //! | `surveys` | surveys of the local model, and their reports |
-//! | `body`, `room` | request bodies, and the memory they take |
+//! | `body`, `reply`, `room` | the bodies of requests and replies, and the memory they take |
+//! | `shares` | what is limited in total and per sender |
 //! | `metrics` | metrics for operators |
 //! | `error` | errors, and how they are reported |
 //!
@@ -34,11 +35,13 @@ mod listen;
 mod metrics;
 mod places;
 mod rate;
+mod reply;
 mod reserve;
 pub mod role;
 mod room;
 pub mod routes;
 mod serve;
+mod shares;
 mod sources;
 mod surveys;
 mod tables;

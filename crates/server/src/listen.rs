@@ -23,6 +23,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio_io_timeout::TimeoutStream;
 
 use crate::config::Limits;
 use crate::places::{Place, Places};
@@ -131,7 +132,10 @@ pub async fn answer(listener: TcpListener, router: Router, limits: &Limits, stop
             request.extensions_mut().insert(peer.clone());
             answering.call(request)
         });
-        let connection = connections.watch(protocol.serve_connection(TokioIo::new(stream), service));
+        // Also followers of a stream: the time is counted only while something waits to be sent.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(Duration::from_secs(limits.request_seconds)));
+        let connection = connections.watch(protocol.serve_connection(TokioIo::new(Box::pin(stream)), service));
         tokio::spawn(async move {
             // An error means that the client is gone, so there is no one to tell.
             match seat {

@@ -1,33 +1,27 @@
-//! Memory for request bodies: limited in total and per sender. It is reserved as the bytes arrive, so that no sender
+//! Memory for bodies of requests and replies: limited in total and per sender. It is reserved as the bytes arrive, so that no sender
 //! holds much more than it has sent.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Error, Result};
+use crate::shares::Shares;
 
 /// Memory is reserved in units of this many bytes.
 const UNIT: usize = 1 << 10;
 /// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Beyond this many senders, those without a body are forgotten.
-const MOST_SENDERS: usize = 10_000;
 
 /// The memory for all bodies, and each sender's share.
 #[derive(Debug)]
-pub struct Rooms {
-    all: Arc<Semaphore>,
-    each: usize,
-    of_sender: Mutex<HashMap<String, Weak<Semaphore>>>,
-}
+pub struct Rooms(Shares);
 
 /// The memory of one body, until it is dropped.
 #[derive(Debug)]
 pub struct Room {
-    /// The sender's share, then the total: a sender that waits for its own share keeps no one else waiting.
+    /// The sender's share, then the total.
     from: [Arc<Semaphore>; 2],
     taken: [OwnedSemaphorePermit; 2],
 }
@@ -35,22 +29,12 @@ pub struct Room {
 impl Rooms {
     /// `all` bytes in total, of which one sender can have `each`.
     pub fn new(all: usize, each: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(all / UNIT)), each: each / UNIT, of_sender: Mutex::default() }
+        Self(Shares::new(all / UNIT, each / UNIT))
     }
 
     /// The memory for a new body of this sender, empty at first.
-    pub fn of(&self, sender: String) -> Room {
-        let mut of_sender = self.of_sender.lock().unwrap_or_else(PoisonError::into_inner);
-        if of_sender.len() >= MOST_SENDERS {
-            of_sender.retain(|_, own| own.strong_count() > 0);
-        }
-        let known = of_sender.get(&sender).and_then(Weak::upgrade);
-        let own = known.unwrap_or_else(|| {
-            let own = Arc::new(Semaphore::new(self.each));
-            of_sender.insert(sender, Arc::downgrade(&own));
-            own
-        });
-        let from = [own, Arc::clone(&self.all)];
+    pub fn of(&self, sender: &str) -> Room {
+        let from = self.0.of(sender);
         let taken = from.each_ref().map(|from| Arc::clone(from).try_acquire_many_owned(0).expect("it is never closed"));
         Room { from, taken }
     }
@@ -62,15 +46,17 @@ impl Room {
     /// # Errors
     /// If there is not enough memory within a second.
     pub async fn grow(&mut self, bytes: usize) -> Result<()> {
-        let growing = async {
-            for (from, taken) in self.from.iter().zip(&mut self.taken) {
-                let missing = bytes.div_ceil(UNIT).saturating_sub(taken.num_permits());
-                let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-                taken.merge(Arc::clone(from).acquire_many_owned(missing).await.expect("it is never closed"));
-            }
-        };
-        let grown = tokio::time::timeout(PATIENCE, growing).await;
+        let grown = tokio::time::timeout(PATIENCE, self.wait(bytes)).await;
         grown.map_err(|_| Error::Busy("there is no memory for this request's body at present"))
+    }
+
+    /// Grows to `bytes` in total, however long it takes.
+    pub async fn wait(&mut self, bytes: usize) {
+        for (from, taken) in self.from.iter().zip(&mut self.taken) {
+            let missing = bytes.div_ceil(UNIT).saturating_sub(taken.num_permits());
+            let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+            taken.merge(Arc::clone(from).acquire_many_owned(missing).await.expect("it is never closed"));
+        }
     }
 
     /// Gives back all but `bytes`.
@@ -90,7 +76,7 @@ mod tests {
     async fn one_sender_leaves_room_to_others_and_all_of_it_comes_back() {
         let rooms = Rooms::new(8 * UNIT, 4 * UNIT);
         let room = async |sender: &str, bytes| {
-            let mut room = rooms.of(sender.to_owned());
+            let mut room = rooms.of(sender);
             room.grow(bytes).await.map(|()| room)
         };
         let mut ada = room("ada", 3 * UNIT).await.unwrap();
@@ -101,6 +87,6 @@ mod tests {
         ada.shrink(UNIT);
         assert!(room("ada", 2 * UNIT).await.is_ok());
         drop((ada, alan, grace));
-        assert_eq!((rooms.all.available_permits(), room("ada", 4 * UNIT).await.is_ok()), (8, true));
+        assert_eq!((rooms.of("ada").from[1].available_permits(), room("ada", 4 * UNIT).await.is_ok()), (8, true));
     }
 }

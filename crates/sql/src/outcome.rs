@@ -11,9 +11,6 @@ use crate::answer::Answer;
 use crate::error::{Error, Result};
 use crate::query::Query;
 
-/// A longer answer is too large: the ledger could not store it.
-pub(crate) const LONGEST: usize = 1 << 27;
-
 /// The result of a charged query. The ledger stores it with the request, and repeating the request returns it again.
 ///
 /// # Privacy
@@ -32,6 +29,9 @@ pub enum QueryOutcome {
 }
 
 impl QueryOutcome {
+    /// The most bytes of an answer's text: the ledger could not store a longer one.
+    pub const LONGEST: usize = 1 << 27;
+
     /// The stored form.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("an outcome is plain data")
@@ -95,7 +95,7 @@ impl Query {
             Ok(Err(Error::AnswerTooLarge)) => QueryOutcome::TooLarge,
             Ok(Err(_)) | Err(_) => QueryOutcome::Failed,
         };
-        let fits = serde_json::to_writer(Room { left: LONGEST }, &outcome).is_ok();
+        let fits = serde_json::to_writer(Room { left: QueryOutcome::LONGEST }, &outcome).is_ok();
         if fits { outcome } else { QueryOutcome::TooLarge }
     }
 }

@@ -31,6 +31,7 @@ fn mistakes_are_named_before_anything_is_charged() {
         (count, "VISITS --epsilon 0", "--epsilon is 0, but it must be"),
         (count, "VISITS --epsilon -1", "--epsilon is -1, but it must be"),
         (count, "VISITS --epsilon NaN", "--epsilon is NaN, but it must be"),
+        (count, &format!("VISITS --epsilon {}1/{}3", "7".repeat(30), "7".repeat(30)), "--epsilon has too many digits"),
         (count, "VISITS --epsilon inf", "--epsilon is inf, but it must be"),
         (count, "VISITS --epsilon 1e400", "scale is 1e-400, but it must be"),
         (count, "VISITS --epsilon 1 --delta 0", "--delta is 0, but it must be"),

@@ -170,13 +170,14 @@ fn queries_that_wait_take_the_memory_of_bodies() {
         service.say("POST", "/v1/query", &[("Content-Type", "application/json")], question.to_string().as_bytes())
     };
     // It takes far longer than this test.
-    let values = vec!["(1)"; 2000].join(", ");
+    let values = vec!["(1)"; 1000].join(", ");
     let sql =
         format!("WITH v(x) AS (VALUES {values}) SELECT COUNT(*) AS n FROM visits CROSS JOIN v AS a CROSS JOIN v AS b");
     let _takes_the_turn = ask(json!({ "sql": sql, "epsilon": 1, "max_groups": 1, "max_rows": 1 }));
     wait_for("its charge", || (service.get("/v1/datasets/visits").json()["charges"] == 1).then_some(()));
     let sql = "SELECT COUNT(*) AS n FROM visits";
-    let waits = || ask(json!({ "sql": sql, "epsilon": 1, "dry_run": true, "keys": { "region": ["x".repeat(80_000)] } }));
+    let waits =
+        || ask(json!({ "sql": sql, "epsilon": 1, "dry_run": true, "keys": { "region": ["x".repeat(80_000)] } }));
     let mut waiting = Vec::new();
     wait_for("the last room", || {
         waiting.push(waits());
@@ -186,13 +187,37 @@ fn queries_that_wait_take_the_memory_of_bodies() {
     wait_for("room that clients gave back by leaving", || (whole() == 200).then_some(()));
 }
 
+/// A regression: replies that nobody read stayed in memory, and repeating a request is free.
+#[test]
+fn clients_that_do_not_read_are_cut_off() {
+    let place = Place::with_visits("unread");
+    let config = fs::read_to_string(place.0.join("reticent.toml")).unwrap();
+    place.write("reticent.toml", &("[limits]\nrequest_seconds = 1\n".to_owned() + &config));
+    let service = place.start();
+    let keys = |number: u32| (0..number).map(|key| key.to_string()).collect::<Vec<_>>();
+    let sql = "SELECT region, age, COUNT(*) AS n FROM visits GROUP BY region, age";
+    let question =
+        json!({ "sql": sql, "epsilon": 1, "request_id": "large", "keys": { "region": keys(500), "age": keys(900) } });
+    let body = question.to_string();
+    // More than the buffers of two sockets hold.
+    let answer = service.post("/v1/query", &question);
+    let answer = answer.text();
+    assert!(answer.len() > 14_000_000, "{} bytes: {}", answer.len(), &answer[..answer.len().min(300)]);
+    let mut stream = TcpStream::connect(service.address).unwrap();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        service.bearer(),
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    wait_for("the end of the connection", || stream.write(b" ").is_err().then_some(()));
+}
+
 #[test]
 fn a_request_of_very_many_values_is_not_parsed() {
     let place = Place::with_visits("values");
     let service = place.start();
-    let question = |keys: usize| {
-        json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "keys": { "region": vec![""; keys] } })
-    };
+    let question = |keys: usize| json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1, "keys": { "region": vec![""; keys] } });
     let answer = service.post("/v1/query", &question((1 << 20) + 1));
     assert!(answer.status == 400 && answer.text().contains("too many values"), "{}", answer.text());
     let answer = service.post("/v1/query", &question(1000));

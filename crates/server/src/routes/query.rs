@@ -11,12 +11,12 @@ use reticent_ledger::fresh_id;
 use reticent_ledger::hash::Hash;
 use reticent_sql::advice::DryRun;
 use reticent_sql::algebra::Limits;
-use reticent_sql::answer::{Answer, Summary};
+use reticent_sql::answer::{Answer, Entry, Summary};
 use reticent_sql::resolve::text;
 use reticent_sql::settings::clock;
 use reticent_sql::{Asked, Query, QueryOutcome, Settings, dialect};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::json;
@@ -25,6 +25,7 @@ use crate::access::Caller;
 use crate::app::{App, Capped};
 use crate::body::JsonText;
 use crate::error::{Error, Problem, Result};
+use crate::reply::held;
 use crate::tables::TableView;
 
 /// A query. The privacy unit, the adjacency and the budget are set by the table's policy, not by the query.
@@ -77,7 +78,9 @@ pub struct AnswerView {
     pub columns: Vec<String>,
     /// The rows: keys as they are, aggregates as `{"value", "half_width"}` at 95 %, with
     /// `"noise_only": true` if clamping to found bounds may have moved them further, or `{"refused": true}`.
-    pub rows: Vec<Vec<Value>>,
+    #[schema(value_type = Vec<Vec<serde_json::Value>>)]
+    #[serde(serialize_with = "as_json")]
+    pub rows: Vec<Vec<Entry>>,
     /// Its guarantee and cost.
     #[schema(value_type = Object)]
     pub summary: Summary,
@@ -125,8 +128,7 @@ pub async fn ask(
         (Some(request), false) => Some(app.asking.turn(&request).await),
         _ => None,
     };
-    let stopping = |_| Error::Machine("the service is stopping".into());
-    let turn = Arc::clone(&app.queries).acquire_owned().await.map_err(stopping)?;
+    let turn = app.queries.place(&caller.name).await;
     // Runs on if the client disconnects: it was charged, and its answer is stored for when the client returns.
     let asking = tokio::spawn(async move {
         let _turns = (own, turn);
@@ -199,17 +201,28 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
         ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
-    let answer = QueryOutcome::stored_answer(&text)?;
-    Ok(json(&QueryResult::Answer(Box::new(view(charge, answer)))))
+    // Whoever does not read its answers waits here for its own earlier ones to be sent.
+    let mut room = app.replies.of(&charge.caller);
+    room.wait(text.len()).await;
+    let written = move || {
+        let answer = view(charge, QueryOutcome::stored_answer(&text)?);
+        Ok(serde_json::to_string(&QueryResult::Answer(Box::new(answer))).expect("texts and numbers are JSON"))
+    };
+    Ok(held(app.blocking(written).await?, room))
+}
+
+/// Entries as they are written, cell by cell.
+fn as_json<S: Serializer>(rows: &[Vec<Entry>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    let cell = |entry: &Entry| RawValue::from_string(entry.to_json()).expect("an entry is JSON");
+    serializer.collect_seq(rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>()))
 }
 
 fn view(charge: Charge, answer: Answer) -> AnswerView {
-    let entry = |entry: &reticent_sql::answer::Entry| serde_json::from_str(&entry.to_json()).unwrap_or(Value::Null);
     AnswerView {
         request_id: charge.request,
         dataset: charge.dataset,
         columns: answer.columns,
-        rows: answer.rows.iter().map(|row| row.iter().map(entry).collect()).collect(),
+        rows: answer.rows,
         summary: answer.summary,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use reticent::local::Task;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::json;
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::{Params, Unpacked};
 use crate::error::{Error, Problem, Result};
@@ -152,12 +154,17 @@ pub async fn send(
     (status = 409, description = "There are fewer reports than the minimum batch, or the shuffler's guarantee cannot be stated; the message says why",
         body = Problem),
     (status = "4XX", description = "Invalid request; the message says how to fix it", body = Problem)))]
-pub async fn estimate(State(app): State<Arc<App>>, Path(name): Path<String>, params: Params) -> Result<Response> {
+pub async fn estimate(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response> {
     let (survey, collector) = named(&app, &name)?;
     let params = params.only(&["delta", "honest"])?;
     let delta: Option<Delta> = params.text("delta").map(str::parse).transpose()?;
     let honest = params.number("honest", 1..=u64::MAX)?;
-    let _turn = app.queries.acquire().await.map_err(|_| Error::Machine("the service is stopping".into()))?;
+    let _turn = app.queries.place(&caller.name).await;
     let view = app.blocking(move || {
         let estimated = collector.estimate(&survey.admission)?;
         let honest = honest.unwrap_or(estimated.reports).min(estimated.reports);

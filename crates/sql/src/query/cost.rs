@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
 use crate::limits::RunLimits;
 use crate::options::Range;
-use crate::outcome::LONGEST;
+use crate::outcome::QueryOutcome;
 use crate::release::{Cell, Design, derived, draw};
 use crate::resolve::{Origin, Resolved};
 
@@ -144,12 +144,12 @@ impl Cost {
                 return Err(TooLarge::new(what, most).into());
             }
         }
-        if text > LONGEST {
+        if text > QueryOutcome::LONGEST {
             return Err(Error::option(format!(
                 "the text of the answer would take at least {} MiB, but the limit is {} MiB; list fewer keys, or ask for \
                  fewer columns or bins",
                 mebibytes(text),
-                LONGEST >> 20
+                QueryOutcome::LONGEST >> 20
             )));
         }
         Ok(())

@@ -40,7 +40,7 @@ use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::keys::KnownKeys;
 use crate::options::{Options, Range, Unit};
-use crate::outcome::LONGEST;
+use crate::outcome::QueryOutcome;
 use crate::release::contribution::UnitContribution;
 use crate::release::search::{Found, Search};
 use crate::release::{self, Cell, Design, derived, draw};
@@ -113,7 +113,7 @@ impl Query {
         let limits = Limits::from_now();
         let mut resolved = on_a_large_stack(&limits, || {
             let statement = parse(sql, &limits)?;
-            Resolver::new(&inputs, &options, Usage::of(&statement), options.now, limits).resolve(&statement)
+            Resolver::new(&inputs, &options, Usage::of(&statement), Some(options.now), limits).resolve(&statement)
         })?;
         check_bounds(&resolved, &inputs, &options)?;
         let rows = &resolved.measured.rows;
@@ -385,7 +385,7 @@ impl Query {
         })?;
         // The answer has a copy of every text.
         let bytes = computed.data.bytes();
-        if bytes > LONGEST || reserved.try_grow(bytes).is_err() {
+        if bytes > QueryOutcome::LONGEST || reserved.try_grow(bytes).is_err() {
             return Err(Error::AnswerTooLarge);
         }
         let bar = |asked: usize| match &self.resolved.measured.statistics[asked] {

@@ -206,7 +206,7 @@ impl Resolver<'_> {
                 Ok(place) => Ok(Expr::column(place, columns[place].kind)),
                 // `CURRENT_DATE` and so on are names like any other; a column of that name takes precedence.
                 Err(error) => match qualifier.is_none().then(|| self.clock(&name_text)).flatten() {
-                    Some(now) => Ok(now),
+                    Some(now) => now,
                     None => Err(self.unusable(&name_text).unwrap_or(error)),
                 },
             },
@@ -447,7 +447,7 @@ impl Resolver<'_> {
         if arguments.is_empty()
             && let Some(now) = self.clock(&name)
         {
-            return Ok(now);
+            return now;
         }
         let arguments = arguments.into_iter().map(|of| self.expression(of, names)).collect::<Result<_>>()?;
         if name.starts_with("regexp_") {

@@ -104,7 +104,7 @@ pub(crate) struct Resolver<'a> {
     usage: Usage,
     limits: Limits,
     /// The fixed time that the clock functions return, in microseconds.
-    now: i64,
+    now: Option<i64>,
     nodes: usize,
     patterns: usize,
     operators: usize,
@@ -126,8 +126,9 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Resolves over these tables within these limits. `now` is the current time, in microseconds since 1970.
-    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: i64, limits: Limits) -> Self {
+    /// Resolves over these tables within these limits. `now` is the current time, in microseconds since 1970; without it, there
+    /// is no clock.
+    pub fn new(inputs: &'a [Input], options: &'a Options, usage: Usage, now: Option<i64>, limits: Limits) -> Self {
         Self {
             inputs,
             options,
@@ -275,13 +276,15 @@ impl<'a> Resolver<'a> {
     }
 
     /// The value of a clock function or keyword.
-    fn clock(&self, name: &str) -> Option<Expr> {
-        let value = match name.to_ascii_lowercase().as_str() {
-            "now" | "current_timestamp" | "localtimestamp" => Value::Timestamp(self.now),
-            "current_date" | "today" => Value::Date(i32::try_from(self.now.div_euclid(DAY)).ok()?),
+    fn clock(&self, name: &str) -> Option<Result<Expr>> {
+        let value: fn(i64) -> Option<Value> = match name.to_ascii_lowercase().as_str() {
+            "now" | "current_timestamp" | "localtimestamp" => |now| Some(Value::Timestamp(now)),
+            "current_date" | "today" => |now| i32::try_from(now.div_euclid(DAY)).ok().map(Value::Date),
             _ => return None,
         };
-        Some(Expr::constant(value))
+        let no_clock =
+            || Error::Name(format!("{name}: there is no clock here; write a time, such as DATE '2026-01-31'"));
+        Some(self.now.map_or_else(|| Err(no_clock()), |now| Ok(Expr::constant(value(now).unwrap_or(Value::Null)))))
     }
 }
 
@@ -339,7 +342,8 @@ mod tests {
         let limits = Limits::default();
         let statement = text::parse("SELECT 1 + 1 FROM given", &limits).unwrap();
         let usage = Usage::of(&statement);
-        let resolver = || Resolver::new(&[], &options, usage.clone(), 0, Limits::from_now()).given("given", Vec::new());
+        let resolver =
+            || Resolver::new(&[], &options, usage.clone(), None, Limits::from_now()).given("given", Vec::new());
         assert!(resolver().resolve_open(&statement).is_ok());
         let mut late = resolver();
         late.limits.deadline = Some(std::time::Instant::now());
@@ -359,7 +363,8 @@ mod tests {
             text::on_a_large_stack(&limits, || {
                 let statement = text::parse(&sql, &limits)?;
                 let columns = vec![scope::Named::new("x", crate::algebra::Type::Number)];
-                let resolver = Resolver::new(&[], &options, Usage::of(&statement), 0, limits).given("given", columns);
+                let resolver =
+                    Resolver::new(&[], &options, Usage::of(&statement), None, limits).given("given", columns);
                 resolver.resolve_open(&statement).map(drop)
             })
         };

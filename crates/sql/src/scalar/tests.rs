@@ -82,6 +82,9 @@ fn what_cannot_be_asked_is_an_error_before_there_are_rows() {
         ("COPY data TO 'out.csv'", "only SELECT"),
         ("SELECT 1; SELECT 2", "several statements"),
         ("", "it is empty"),
+        ("SELECT MAX(age) || CAST(now() AS VARCHAR) FROM data", "no clock"),
+        ("SELECT COUNT(*) FROM data WHERE joined < CURRENT_DATE", "no clock"),
+        ("SELECT COUNT(*) FROM data WHERE CAST(joined AS TIMESTAMP) < LOCALTIMESTAMP", "no clock"),
     ] {
         let error = ScalarQuery::new(sql, &header()).unwrap_err().to_string();
         assert!(error.contains(said), "{sql}: {error}");

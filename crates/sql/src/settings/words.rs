@@ -71,7 +71,17 @@ pub fn keys<E: From<Error>>(
     Ok(in_file(&content, Some(column)).map_err(|problem| wrong(named, &problem))?)
 }
 
+/// The most characters of a parameter. All arithmetic with budgets is exact: with numbers of thousands of digits, planning would
+/// take minutes.
+const LONGEST_NUMBER: usize = 60;
+
 /// Parses a parameter.
 pub(super) fn parsed<T: FromStr<Err = reticent::Error>>(setting: &'static str, text: &str) -> Result<T> {
+    if text.trim().len() > LONGEST_NUMBER {
+        return Err(Error::option(message!(
+            [setting],
+            " has too many digits; write it in {LONGEST_NUMBER} characters"
+        )));
+    }
     Ok(text.trim().parse::<T>().map_err(|error| error.named(setting))?)
 }
