@@ -204,6 +204,11 @@ pub(crate) enum AskedBar {
 }
 
 impl Answer {
+    /// What a row takes in memory, apart from its texts: a list of entries, and what the allocator adds to it.
+    pub(crate) fn bytes_per_row(columns: usize) -> usize {
+        size_of::<Vec<Entry>>() + 16 + columns.saturating_mul(size_of::<Entry>())
+    }
+
     /// Builds the answer from the final relation of released values.
     pub(crate) fn new(
         computed: &Computed,

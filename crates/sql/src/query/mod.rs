@@ -383,9 +383,10 @@ impl Query {
             Error::TooLarge(_) | Error::AnswerTooLarge => Error::AnswerTooLarge,
             _ => Error::Reading,
         })?;
-        // The answer has a copy of every text.
+        // The answer has a copy of every text; and joins may have made many rows of few groups.
         let bytes = computed.data.bytes();
-        if bytes > QueryOutcome::LONGEST || reserved.try_grow(bytes).is_err() {
+        let rows = computed.data.rows().saturating_mul(Answer::bytes_per_row(self.resolved.columns.len()));
+        if bytes > QueryOutcome::LONGEST || reserved.try_grow(bytes.saturating_add(rows)).is_err() {
             return Err(Error::AnswerTooLarge);
         }
         let bar = |asked: usize| match &self.resolved.measured.statistics[asked] {

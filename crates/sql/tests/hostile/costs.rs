@@ -314,12 +314,18 @@ fn answers_that_are_too_large_suspend_nothing() {
         ),
         // A control character takes six bytes of JSON.
         format!("SELECT COUNT(*) AS n, {} FROM t", (0..400).map(long).collect::<Vec<_>>().join(", ")),
+        // Many short rows of one group: a list in memory for each of them.
+        format!(
+            "WITH d AS (SELECT * FROM (VALUES {digits}) AS v(i)) SELECT 1 AS a FROM (SELECT COUNT(*) AS n FROM t) r \
+             CROSS JOIN d a CROSS JOIN d b CROSS JOIN d c CROSS JOIN d e CROSS JOIN (SELECT i FROM d WHERE i < 4) f"
+        ),
     ];
+    let limits = RunLimits { memory: Some(64 << 20), threads: Some(1), ..RunLimits::default() };
     for sql in statements {
         let case: String = sql.chars().take(80).collect();
         let folder = tempfile::tempdir().unwrap();
         let query = Query::prepare(&sql, inputs(folder.path(), "target"), by_row());
-        let query = query.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let query = query.unwrap_or_else(|error| panic!("{case}: {error}")).with_engine(limits.engine());
         let outcome = query.outcome(&mut Permit::unaccounted().unwrap());
         assert!(matches!(outcome, QueryOutcome::TooLarge), "{case}");
     }
