@@ -17,6 +17,12 @@ use super::expr::{Expr, TextWork, computed, longest};
 use super::groups::canonical;
 use super::limits::{Limits, TooLarge};
 
+/// What the index takes for a row, beside its key: a slot of a hash table that may be half empty and grows into one of twice
+/// the size (48 bytes each), and two allocations, for the key and for the places.
+const BYTES_PER_ROW: usize = 256;
+/// How many rows are indexed between two looks at the time.
+const ROWS_PER_LOOK: usize = 1 << 14;
+
 /// Matches rows against an in-memory table.
 #[derive(Debug, Clone)]
 pub struct Lookup {
@@ -64,8 +70,9 @@ impl Lookup {
         let (on, keys): (Vec<Expr>, Vec<Expr>) = on.into_iter().unzip();
         let keys: Vec<&Expr> = keys.iter().collect();
         let values = computed(&keys, table.columns(), rows, limits.public_left() / 3, || limits.has_time());
-        limits.check_size(0, 0)?;
-        let index = Index::of(&values.ok_or_else(|| limits.too_many_bytes())?);
+        let indexed = if on.is_empty() { 0 } else { rows.saturating_mul(BYTES_PER_ROW) };
+        limits.check_size(0, indexed)?;
+        let index = Index::of(&values.ok_or_else(|| limits.too_many_bytes())?, limits)?;
         let most = if on.is_empty() { rows } else { index.places.values().map(Vec::len).max().unwrap_or(0) };
         let most_matches = (most as u64).max(u64::from(keep_unmatched));
         let longest = longest(table.columns());
@@ -196,16 +203,19 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    fn of(columns: &[ArrayRef]) -> Self {
-        let Some(first) = columns.first() else { return Self::default() };
+    fn of(columns: &[ArrayRef], limits: &Limits) -> Result<Self, TooLarge> {
+        let Some(first) = columns.first() else { return Ok(Self::default()) };
         let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
         let converter = sound(RowConverter::new(fields));
         let encoded = sound(converter.convert_columns(&columns.iter().map(canonical).collect::<Vec<_>>()));
         let mut places: HashMap<OwnedRow, Vec<u32>> = HashMap::new();
         for row in (0..first.len()).filter(|&row| columns.iter().all(|column| column.is_valid(row))) {
             places.entry(encoded.row(row).owned()).or_default().push(row as u32);
+            if row % ROWS_PER_LOOK == 0 {
+                limits.check_size(0, 0)?;
+            }
         }
-        Self { converter: Some(converter), places }
+        Ok(Self { converter: Some(converter), places })
     }
 
     fn find(&self, columns: &[ArrayRef], rows: usize) -> Vec<Option<&Vec<u32>>> {
