@@ -11,7 +11,7 @@ use super::program::built;
 use super::{Format, peers};
 use crate::process::{Invocation, target};
 
-const HEADER: [&str; 5] = ["contender", "seconds", "of no privacy", "MiB", "error of AVG"];
+const HEADER: [&str; 6] = ["contender", "seconds", "of no privacy", "MiB", "error of COUNT", "of AVG"];
 /// The name that the benchmark gives it.
 const FILE: &str = "visits-10000000.parquet";
 /// A table so small that starting up is most of the work.
@@ -109,7 +109,15 @@ fn table(measured: &[Value]) -> String {
             let number =
                 |name: &str, unit: &str| value[name].as_f64().map_or("–".into(), |number| show(number) + unit);
             let name = value["contender"].as_str().unwrap_or_default().to_owned();
-            [name, number("seconds", ""), number("of_plain", " ×"), number("mebibytes", ""), number("mean_error", "")]
+            let count = value["count_error"].as_f64().map_or("–".into(), |share| show(100.0 * share) + " %");
+            [
+                name,
+                number("seconds", ""),
+                number("of_plain", " ×"),
+                number("mebibytes", ""),
+                count,
+                number("mean_error", ""),
+            ]
         })
         .collect();
     String::from("COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs\n")
@@ -123,15 +131,15 @@ mod tests {
     #[test]
     fn everybody_stands_beside_the_query_without_privacy() {
         let printed = r#"{"contender":"plain","seconds":0.25,"of_plain":1,"mebibytes":120.4}
-{"contender":"ours","seconds":0.5,"of_plain":null,"mebibytes":300,"mean_error":0.7}
+{"contender":"ours","seconds":0.5,"of_plain":null,"mebibytes":300,"count_error":0.06,"mean_error":0.7}
 {"contender":"stopped","seconds":null,"of_plain":null,"mebibytes":null}
 "#;
         let expected = "\
 COUNT, SUM, AVG by 1,000 categories of 10 million rows of 1 million users; median of several runs
-contender  seconds  of no privacy  MiB  error of AVG
-plain        0.250         1.00 ×  120             –
-ours         0.500         2.00 ×  300         0.700
-stopped          –              –    –             –
+contender  seconds  of no privacy  MiB  error of COUNT  of AVG
+plain        0.250         1.00 ×  120               –       –
+ours         0.500         2.00 ×  300          6.00 %   0.700
+stopped          –              –    –               –       –
 ";
         assert_eq!(table(&read(printed).unwrap()), expected);
         assert!(read("no measurement").is_err());

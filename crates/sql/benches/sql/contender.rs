@@ -8,14 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use reticent::Permit;
 use reticent::privacy::Guarantee;
-use reticent_sql::answer::Entry;
-use reticent_sql::bounding::Caps;
 use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
 use reticent_table::{Request, Type};
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::table::{CATEGORIES, LARGEST};
+use crate::{Outcome, median};
 
 /// A way to answer the question: the whole path of a private query, from the SQL to released rows.
 pub struct Contender {
@@ -25,24 +23,37 @@ pub struct Contender {
     pub rounds: usize,
     /// The number of repetitions in each, after one warm-up.
     repetitions: usize,
-    /// Groups and rows per user; if missing, the unit is the row.
-    caps: Option<Caps>,
+    protected: Protected,
 }
 
-const CAPS: Caps = Caps { groups: 4, rows: 4 };
+/// Who is protected, and how contributions are bounded.
+#[derive(Clone, Copy)]
+enum Protected {
+    Row,
+    /// By at most four groups of four rows.
+    User,
+    /// By limits that are chosen privately.
+    UserWithoutLimits,
+}
 
 /// The query that all of them answer.
 const QUESTION: &str =
     "SELECT category, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits GROUP BY category";
 
 /// All of them.
-pub const CONTENDERS: [Contender; 2] = [
-    Contender { name: "reticent query, unit = row", rounds: 3, repetitions: 5, caps: None },
+pub const CONTENDERS: [Contender; 3] = [
+    Contender { name: "reticent query, unit = row", rounds: 3, repetitions: 5, protected: Protected::Row },
     Contender {
         name: "reticent query, unit = user_id, 4 groups × 4 rows",
         rounds: 3,
         repetitions: 3,
-        caps: Some(CAPS),
+        protected: Protected::User,
+    },
+    Contender {
+        name: "reticent query, unit = user_id, no limits given",
+        rounds: 3,
+        repetitions: 3,
+        protected: Protected::UserWithoutLimits,
     },
 ];
 
@@ -51,14 +62,17 @@ pub fn measure(contender: &Contender, file: &Path) -> Outcome<()> {
     let mut seconds = Vec::new();
     for repetition in 0..=contender.repetitions {
         let start = Instant::now();
-        black_box(private(contender.caps, file)?);
+        black_box(private(contender.protected, file)?);
         if repetition > 0 {
             seconds.push(start.elapsed().as_secs_f64());
         }
     }
     let mebibytes = peak_memory();
-    let mean_error = mean_error(contender.caps, file)?;
-    println!("{}", json!({"seconds": seconds, "mebibytes": mebibytes, "mean_error": mean_error}));
+    let [count_error, mean_error] = errors(contender.protected, file)?;
+    println!(
+        "{}",
+        json!({"seconds": seconds, "mebibytes": mebibytes, "count_error": count_error, "mean_error": mean_error})
+    );
     Ok(())
 }
 
@@ -79,7 +93,7 @@ pub fn planning(file: &Path) -> Outcome<f64> {
         let mut times = Vec::new();
         for _ in 0..21 {
             let start = Instant::now();
-            black_box(prepared(sql, Some(CAPS), file)?);
+            black_box(prepared(sql, Protected::User, file)?);
             times.push(1e3 * start.elapsed().as_secs_f64());
         }
         times.sort_unstable_by(f64::total_cmp);
@@ -88,21 +102,23 @@ pub fn planning(file: &Path) -> Outcome<f64> {
     Ok(slowest)
 }
 
-fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
-    Ok(prepared(QUESTION, caps, file)?.answer(&mut Permit::unaccounted()?)?)
+fn private(protected: Protected, file: &Path) -> Outcome<Answer> {
+    Ok(prepared(QUESTION, protected, file)?.answer(&mut Permit::unaccounted()?)?)
 }
 
 /// ε = 1, δ = 10^−8, all categories public.
-fn prepared(sql: &str, caps: Option<Caps>, file: &Path) -> Outcome<Query> {
+fn prepared(sql: &str, protected: Protected, file: &Path) -> Outcome<Query> {
     let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
     let mut options = Options::new(guarantee);
     options.bounds.insert("value".into(), Range::Public(format!("0..{LARGEST}").parse()?));
     if sql.contains("GROUP BY category") {
         options.keys.insert("category".into(), (0..CATEGORIES).map(|category| category.to_string()).collect());
     }
-    if let Some(Caps { groups, rows }) = caps {
+    if !matches!(protected, Protected::Row) {
         options.unit = Unit::Column("user_id".into());
-        (options.max_groups, options.max_rows) = (Some(groups), Some(rows));
+    }
+    if matches!(protected, Protected::User) {
+        (options.max_groups, options.max_rows) = (Some(4), Some(4));
     }
     Ok(Query::prepare(sql, vec![Input { table: open(file)?, public: false }], options)?)
 }
@@ -111,8 +127,8 @@ fn open(file: &Path) -> Outcome<Table> {
     Ok(Table::open("visits", file.to_str().ok_or("the path is not UTF-8")?)?)
 }
 
-/// The error of the released means: the median over all categories.
-fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
+/// The errors of one answer, each a median over all categories: of counts, relative, and of means.
+fn errors(protected: Protected, file: &Path) -> Outcome<[f64; 2]> {
     let columns = vec![("category".to_owned(), Type::Integer), ("value".to_owned(), Type::Number)];
     let scan = open(file)?.scan(&Request { unit: None, columns }, 1)?;
     let mut exact = vec![(0.0, 0.0); CATEGORIES];
@@ -125,16 +141,15 @@ fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
             (*sum, *count) = (*sum + value, *count + 1.0);
         }
     }
-    let mut errors = Vec::new();
-    for row in private(caps, file)?.rows {
-        let json = |entry: &Entry| serde_json::from_str::<Value>(&entry.to_json());
-        let (category, mean) = (json(&row[0])?.as_u64(), json(&row[3])?["value"].as_f64());
-        let (category, mean) = category.zip(mean).ok_or("a category and its mean")?;
-        let (sum, count) = exact[usize::try_from(category)?];
-        errors.push((sum / count - mean).abs());
+    let mut errors = [Vec::new(), Vec::new()];
+    for row in private(protected, file)?.rows {
+        let json = |place: usize| serde_json::from_str::<Value>(&row[place].to_json());
+        let number = |place: usize| -> Outcome<f64> { Ok(json(place)?["value"].as_f64().ok_or("a number")?) };
+        let (sum, count) = exact[usize::try_from(json(0)?.as_u64().ok_or("a category")?)?];
+        errors[0].push((number(1)? / count - 1.0).abs());
+        errors[1].push((number(3)? - sum / count).abs());
     }
-    errors.sort_unstable_by(f64::total_cmp);
-    errors.get(errors.len() / 2).copied().ok_or_else(|| "no category is there".into())
+    Ok(errors.map(|errors| median(errors).unwrap_or(f64::NAN)))
 }
 
 /// The peak memory of this process, in MiB, where the system reports it.

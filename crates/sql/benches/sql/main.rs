@@ -49,7 +49,7 @@ fn everybody(folder: &Path) -> Outcome<()> {
     }
     let mut seconds = vec![Vec::new(); CONTENDERS.len()];
     let mut mebibytes = vec![0f64; CONTENDERS.len()];
-    let mut errors = vec![Vec::new(); CONTENDERS.len()];
+    let mut errors = vec![[Vec::new(), Vec::new()]; CONTENDERS.len()];
     for round in 0..ROUNDS {
         for (place, contender) in CONTENDERS.iter().enumerate() {
             if round >= contender.rounds {
@@ -59,18 +59,19 @@ fn everybody(folder: &Path) -> Outcome<()> {
             if let Some(result) = in_a_process(contender, &file)? {
                 let numbers = result["seconds"].as_array().into_iter().flatten();
                 seconds[place].extend(numbers.filter_map(Value::as_f64));
-                errors[place].extend(result["mean_error"].as_f64());
+                errors[place][0].extend(result["count_error"].as_f64());
+                errors[place][1].extend(result["mean_error"].as_f64());
                 mebibytes[place] = mebibytes[place].max(result["mebibytes"].as_f64().unwrap_or_default());
             }
         }
     }
     let medians: Vec<Option<f64>> = seconds.into_iter().map(median).collect();
     for (((contender, median), mebibytes), errors) in CONTENDERS.iter().zip(&medians).zip(mebibytes).zip(errors) {
-        let mean_error = self::median(errors);
+        let [count_error, mean_error] = errors.map(self::median);
         println!(
             "{}",
             json!({"contender": contender.name, "seconds": median, "mebibytes": mebibytes,
-                   "mean_error": mean_error})
+                   "count_error": count_error, "mean_error": mean_error})
         );
     }
     println!("{}", json!({"planning": {"milliseconds": contender::planning(&file)?}}));
