@@ -115,7 +115,7 @@ fn a_limit_that_could_not_be_read_back_is_refused() {
     let long = pure(&format!("1/{}", "3".repeat(2500)));
     let refused = |dataset: &Dataset| {
         let error = ledger.register(dataset).unwrap_err();
-        assert!(matches!(error, Error::Unusable { what: "the dataset's limit", .. }), "{error}");
+        assert!(matches!(error, Error::Unusable { what: "a number of the guarantee", .. }), "{error}");
     };
     refused(&limited(long.clone(), "event"));
     ledger.register(&unlimited()).unwrap();
