@@ -6,15 +6,18 @@
 use std::fs;
 
 use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
-use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location};
+use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location, Suspension};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A ledger with one entry of each kind at least, from its dump.
-fn ledger(folder: &TempDir) -> (Location, Connection) {
+/// Dumps of ledgers that have at least one entry of each kind of their version.
+const VERSION_2: &str = include_str!("fixtures/ledger-2.sql");
+const VERSION_3: &str = include_str!("fixtures/ledger-3.sql");
+
+fn ledger(folder: &TempDir, dump: &str) -> (Location, Connection) {
     let path = folder.path().join("ledger.sqlite");
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch(include_str!("fixtures/ledger-2.sql")).unwrap();
+    connection.execute_batch(dump).unwrap();
     (Location::File(path), connection)
 }
 
@@ -32,10 +35,20 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
+fn kinds(ledger: &DurableLedger) -> String {
+    let mut kinds = Vec::new();
+    ledger.history(|entry| kinds.push(kind(&entry.event))).unwrap();
+    kinds.join(" ")
+}
+
+fn spent(ledger: &DurableLedger, dataset: &str) -> String {
+    ledger.account(dataset).unwrap().unwrap().spent[0].1.to_string()
+}
+
 #[test]
 fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     let folder = tempfile::tempdir().unwrap();
-    let (place, connection) = ledger(&folder);
+    let (place, connection) = ledger(&folder, VERSION_2);
     drop(connection);
     let anchor = folder.path().join("anchor.json");
     fs::write(&anchor, include_str!("fixtures/anchor.json")).unwrap();
@@ -48,13 +61,10 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     assert_eq!(ledger.account("/tmp/fx/visits.txt").unwrap().unwrap().suspended, None);
     let verdict = ledger.verify().unwrap();
     assert!(verdict.is_sound(), "{verdict:?}");
-    let mut kinds = Vec::new();
-    ledger.history(|entry| kinds.push(kind(&entry.event))).unwrap();
     let expected = "opened registered charged limited registered charged released charged failed reopened";
-    assert_eq!(kinds.join(" "), expected);
+    assert_eq!(kinds(&ledger), expected);
 
-    let spent = |dataset| ledger.account(dataset).unwrap().unwrap().spent[0].1.to_string();
-    assert_eq!([spent("/tmp/fx/visits.txt"), spent("people")], ["ε = 0.25", "ε = 0.625"]);
+    assert_eq!([spent(&ledger, "/tmp/fx/visits.txt"), spent(&ledger, "people")], ["ε = 0.25", "ε = 0.625"]);
     for (request, beginning) in [("monday", "{\"answer\":"), ("tuesday", "\"failed\"")] {
         let (charge, _) = ledger.request("people", request).unwrap().unwrap();
         let ChargeOutcome::AlreadyAnswered(text) = ledger.charge(&charge, OnInterruption::Recompute).unwrap() else {
@@ -64,11 +74,40 @@ fn a_ledger_of_version_2_and_its_anchor_say_what_they_said() {
     }
 }
 
+/// Version 3 says by which process a charge is computed. One of these was still being computed when the dump was made.
+#[test]
+fn a_ledger_of_version_3_says_what_it_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, connection) = ledger(&folder, VERSION_3);
+    drop(connection);
+    let ledger = DurableLedger::open(&place).unwrap();
+    let verdict = ledger.verify().unwrap();
+    assert!(verdict.is_sound(), "{verdict:?}");
+    let expected = "opened registered charged limited registered charged released charged failed reopened \
+                    charged failed reopened charged released began computed charged";
+    assert_eq!(kinds(&ledger), expected);
+    assert_eq!([spent(&ledger, "visits"), spent(&ledger, "people")], ["ε = 0.25", "ε = 0.625"]);
+    for (request, stored) in
+        [("monday", Some("17")), ("tuesday", Some("\"failed\"")), ("wednesday", None), ("thursday", None)]
+    {
+        let (charge, _) = ledger.request("people", request).unwrap().unwrap();
+        match (ledger.charge(&charge, OnInterruption::Abandon).unwrap(), stored) {
+            (ChargeOutcome::AlreadyAnswered(text), Some(stored)) => assert_eq!(text, stored),
+            (ChargeOutcome::Unfinished(_), None) => {}
+            (other, _) => panic!("{request}: {other:?}"),
+        }
+    }
+    let suspended = |dataset| ledger.account(dataset).unwrap().unwrap().suspended;
+    assert_eq!(suspended("people"), Some(Suspension { entry: 18, process_ended: true }));
+    assert_eq!(suspended("visits"), None, "what was begun for its stream was computed");
+    assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(18));
+}
+
 #[test]
 fn another_version_is_refused() {
     for version in [1, 4] {
         let folder = tempfile::tempdir().unwrap();
-        let (place, connection) = ledger(&folder);
+        let (place, connection) = ledger(&folder, VERSION_3);
         connection.pragma_update(None, "user_version", version).unwrap();
         drop(connection);
         let refused = DurableLedger::open(&place).expect_err("it is of another version");
