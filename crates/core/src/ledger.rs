@@ -186,6 +186,10 @@ pub const UNFINISHED: &str = "this request was charged and has no outcome: it is
 /// What is recorded as the failure of a charge whose process ended before an outcome was stored.
 pub const PROCESS_ENDED: &str = "the process ended before an outcome was stored";
 
+/// What is recorded as the failure of a charge whose computation returned an error. There is one text for all errors:
+/// which of them it was may depend on the rows.
+pub const COMPUTATION_ERROR: &str = "the computation returned an error before an outcome was stored";
+
 /// What a budget keeper provides. Every keeper is a [`Ledger`], whose methods are the only ones to call: they put these
 /// in the right order.
 pub trait Keeper {
@@ -253,8 +257,8 @@ pub trait Ledger: Keeper {
     /// # Privacy
     /// `compute` runs after the charge is durable, at most once for it (unless the request is one to
     /// [recompute](OnInterruption::Recompute)), and draws from the charge's own permit. A failure is kept like a
-    /// release, and so is an error of `compute`, unless the request is one to recompute: such an error must not depend on
-    /// the rows.
+    /// release. An error of `compute` is a failure, too, recorded as [`COMPUTATION_ERROR`] whatever it says, unless the
+    /// request is one to recompute: then it must not depend on the rows.
     ///
     /// # Errors
     /// As for [`Keeper::charge`] and [`Keeper::keep`], and those of `compute`.
@@ -274,7 +278,7 @@ pub trait Ledger: Keeper {
         if let (Err(_), OnInterruption::Abandon, Accounting::Charged(receipt)) =
             (&computed, on_interruption, &accounting)
         {
-            self.fail(receipt, PROCESS_ENDED)?;
+            self.fail(receipt, COMPUTATION_ERROR)?;
         }
         let shown = match (computed?, &accounting) {
             (RunResult::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reticent::ledger::PROCESS_ENDED;
+use reticent::ledger::{COMPUTATION_ERROR, PROCESS_ENDED};
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::chain::misplaced;
 use crate::component::Component;
 use crate::entry::{Dataset, Event, Row, Terms};
 use crate::error::Result;
+use crate::hash::Hash;
 use crate::limit;
 use crate::rules::{failure, registered};
 use crate::run::{Holder, Runs};
@@ -40,17 +41,46 @@ pub struct Account {
 pub struct Suspension {
     /// The charge's entry.
     pub entry: u64,
-    /// Whether it failed because its process ended before an outcome was stored.
-    pub process_ended: bool,
+    /// How it ended.
+    pub failure: FailureKind,
+}
+
+/// How a charge failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The run ended without an answer.
+    NoAnswer,
+    /// The computation returned an error before an outcome was stored.
+    Error,
+    /// The process ended before an outcome was stored.
+    ProcessEnded,
+}
+
+impl FailureKind {
+    /// How a charge failed whose failure has a text with this hash.
+    pub(crate) fn of(digest: Hash) -> Self {
+        match digest {
+            digest if digest == Hash::of(PROCESS_ENDED) => Self::ProcessEnded,
+            digest if digest == Hash::of(COMPUTATION_ERROR) => Self::Error,
+            _ => Self::NoAnswer,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NoAnswer => "a run ended without an answer",
+            Self::Error => COMPUTATION_ERROR,
+            Self::ProcessEnded => PROCESS_ENDED,
+        })
+    }
 }
 
 /// In words: how the charge ended.
 impl fmt::Display for Suspension {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process_ended {
-            true => write!(formatter, "{PROCESS_ENDED} (entry {})", self.entry),
-            false => write!(formatter, "a run charged to it (entry {}) ended without an answer", self.entry),
-        }
+        write!(formatter, "{} (entry {})", self.failure, self.entry)
     }
 }
 
@@ -177,7 +207,7 @@ pub(crate) fn read(pages: &mut dyn Pages, row: &Row, own: Option<Holder>) -> Res
     let mut suspended = failure(&newest)?.map(|failure| failure.suspension);
     if suspended.is_none() {
         let lost = Runs::find(pages, &newest, own)?.lost;
-        suspended = lost.last().map(|&entry| Suspension { entry, process_ended: true });
+        suspended = lost.last().map(|&entry| Suspension { entry, failure: FailureKind::ProcessEnded });
     }
     let (mut spent, mut charges) = (Vec::new(), 0_u64);
     for row in newest {

@@ -1,10 +1,10 @@
 //! The ledger's history, entry by entry.
 
-use reticent::ledger::PROCESS_ENDED;
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Map, Value, json};
 
+use crate::account::FailureKind;
 use crate::budget::Spend;
 use crate::entry::{Entry, Event, Row, Terms};
 use crate::error::Result;
@@ -163,7 +163,7 @@ impl Summary {
                 (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
             }
             Event::Failed { charge, digest, .. } => {
-                let how = if *digest == Hash::of(PROCESS_ENDED) { PROCESS_ENDED } else { "it ended without an answer" };
+                let how = FailureKind::of(*digest);
                 let description = format!("entry {charge}: {how}; suspended until it is reopened");
                 (nothing(), "failed", None, None, description)
             }

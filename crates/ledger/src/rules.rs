@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use reticent::ledger::{Charge, OnInterruption, PROCESS_ENDED, Receipt, Releases};
+use reticent::ledger::{COMPUTATION_ERROR, Charge, OnInterruption, PROCESS_ENDED, Receipt, Releases};
 
-use crate::account::{Registration, Suspension};
+use crate::account::{FailureKind, Registration, Suspension};
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
 use crate::chain::{End, Known, append, continues, misplaced, newest};
@@ -100,7 +100,7 @@ pub fn charge(
     let runs = Runs::find(pages, &newest, Some(own.holder))?;
     if let Some(entry) = runs.lost.last().copied() {
         let head = lose(pages, known, name, &runs.lost)?;
-        return Ok(Done::Suspended(Suspension { entry, process_ended: true }, head));
+        return Ok(Done::Suspended(Suspension { entry, failure: FailureKind::ProcessEnded }, head));
     }
     let dataset = limit::in_force(pages, registered(&row)?)?;
     let terms = Terms::of(charge);
@@ -164,7 +164,7 @@ fn stored(pages: &mut dyn Pages, known: &Known, text: String) -> Result<Done> {
 
 /// Whether a stored text is an outcome, rather than the record that there is none.
 fn is_outcome(text: &str) -> bool {
-    ![PROCESS_ENDED, INTERRUPTED].contains(&text)
+    ![PROCESS_ENDED, COMPUTATION_ERROR, INTERRUPTED].contains(&text)
 }
 
 /// Records charges as failed whose process ended.
@@ -269,7 +269,7 @@ pub fn failure(newest: &[Row]) -> Result<Option<Failure>> {
     };
     match row.open()?.event {
         Event::Failed { charge, digest, .. } => {
-            let suspension = Suspension { entry: charge, process_ended: digest == Hash::of(PROCESS_ENDED) };
+            let suspension = Suspension { entry: charge, failure: FailureKind::of(digest) };
             Ok(Some(Failure { entry: row.number, suspension }))
         }
         Event::Reopened { .. } => Ok(None),

@@ -6,7 +6,7 @@
 use std::fs;
 
 use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
-use reticent_ledger::{Anchor, DurableLedger, Error, Event, Location, Suspension};
+use reticent_ledger::{Anchor, DurableLedger, Error, Event, FailureKind, Location, Suspension};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -98,7 +98,7 @@ fn a_ledger_of_version_3_says_what_it_said() {
         }
     }
     let suspended = |dataset| ledger.account(dataset).unwrap().unwrap().suspended;
-    assert_eq!(suspended("people"), Some(Suspension { entry: 18, process_ended: true }));
+    assert_eq!(suspended("people"), Some(Suspension { entry: 18, failure: FailureKind::ProcessEnded }));
     assert_eq!(suspended("visits"), None, "what was begun for its stream was computed");
     assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(18));
 }

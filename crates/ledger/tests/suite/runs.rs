@@ -9,8 +9,11 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED};
-use reticent_ledger::{DurableLedger, Error, Event, Result, Suspension};
+use reticent::ledger::{
+    COMPUTATION_ERROR, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED, ReleaseOutcome, RunResult,
+};
+use reticent_ledger::hash::Hash;
+use reticent_ledger::{DurableLedger, Error, Event, FailureKind, Result, Suspension};
 
 use super::crowd::location_text;
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt_of, start_worker, tell, told, variable};
@@ -99,7 +102,7 @@ fn lost(ledger: &DurableLedger) -> Vec<u64> {
     let entries = history(ledger).into_iter();
     let lost = entries.filter_map(|entry| match entry.event {
         Event::Failed { charge, digest, .. } => {
-            assert_eq!(digest, reticent_ledger::hash::Hash::of(PROCESS_ENDED));
+            assert_eq!(digest, Hash::of(PROCESS_ENDED));
             Some(charge)
         }
         _ => None,
@@ -128,7 +131,7 @@ pub fn a_process_that_ends_before_its_outcome_suspends(fresh: Fresh) {
         }
         child.wait().unwrap();
         wait(&ledger);
-        let suspension = Suspension { entry: entries[1], process_ended: true };
+        let suspension = Suspension { entry: entries[1], failure: FailureKind::ProcessEnded };
         for ledger in [&ledger, &open(&*place)] {
             let refused = charge_and_keep(ledger, "people", "afterwards").unwrap_err();
             assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
@@ -231,9 +234,30 @@ pub fn what_was_recorded_as_lost_is_not_kept(fresh: Fresh) {
     for ended in [ledger.keep(&receipt, "17"), ledger.fail(&receipt, "failed")] {
         assert_eq!(ended, Err(Error::Unfinished));
     }
-    // A computation without an outcome is one that failed.
-    let nothing = |_| Err::<reticent::ledger::RunResult, _>(Error::Unfinished);
-    assert_eq!(ledger.release(&ask("people", "b", pure("0.1")), ABANDON, nothing), Err(Error::Unfinished));
-    assert!(ledger.charge(&ask("people", "c", pure("0.1")), ABANDON).unwrap_err().is_suspended());
+    is_sound(&ledger);
+}
+
+/// A computation that returns an error has failed. What is recorded is the same for all errors, which may depend on the
+/// rows, and differs from what is recorded of a process that ended.
+pub fn an_error_of_a_computation_suspends_with_a_text_of_its_own(fresh: Fresh) {
+    let place = fresh();
+    let ledger = with_people(&*place);
+    for (request, error) in [("a", Error::Unfinished), ("b", Error::Damaged("a row".into()))] {
+        let charge = ask("people", request, pure("0.1"));
+        let nothing = |_| Err::<RunResult, _>(error.clone());
+        assert_eq!(ledger.release(&charge, ABANDON, nothing), Err(error.clone()));
+        let (_, receipt) = ledger.request("people", request).unwrap().unwrap();
+        let Some(Event::Failed { charge: failed, digest, .. }) = history(&ledger).pop().map(|entry| entry.event) else {
+            panic!("it is recorded")
+        };
+        assert_eq!((failed, digest), (receipt.entry, Hash::of(COMPUTATION_ERROR)));
+        let suspension = Suspension { entry: receipt.entry, failure: FailureKind::Error };
+        let refused = ledger.charge(&ask("people", "c", pure("0.1")), ABANDON).unwrap_err();
+        assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
+        assert!(refused.to_string().contains(COMPUTATION_ERROR), "{refused}");
+        // The request has no outcome, and is not computed again.
+        assert_eq!(ledger.release(&charge, ABANDON, nothing), Ok(ReleaseOutcome::Unfinished));
+        assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(receipt.entry));
+    }
     is_sound(&ledger);
 }
