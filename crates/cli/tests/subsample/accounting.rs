@@ -200,7 +200,11 @@ fn a_process_that_is_killed_suspends_and_one_that_is_interrupted_does_not() {
         Command::new("kill").args([signal, &child.id().to_string()]).status().expect("it runs");
         child.wait().expect("it ends");
         let found = open().account("people").expect("readable").expect("there").suspended;
-        assert_eq!(found.is_some_and(|suspension| suspension.failure == FailureKind::ProcessEnded), suspended, "{signal}");
+        assert_eq!(
+            found.is_some_and(|suspension| suspension.failure == FailureKind::ProcessEnded),
+            suspended,
+            "{signal}"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_array::types::{Float64Type, Int64Type};
 use reticent::Permit;
 use reticent::privacy::Guarantee;
 use reticent_sql::answer::Entry;
-use reticent_sql::bounding::Caps;
+use reticent_sql::bounding::ContributionCaps;
 use reticent_sql::{Answer, Input, Options, Query, Range, Table, Unit};
 use reticent_table::{Request, Type};
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ pub struct Contender {
     /// The number of repetitions in each, after one warm-up.
     repetitions: usize,
     /// Groups and rows per user; if missing, the unit is the row.
-    caps: Option<Caps>,
+    caps: Option<ContributionCaps>,
 }
 
-const CAPS: Caps = Caps { groups: 4, rows: 4 };
+const CAPS: ContributionCaps = ContributionCaps { groups: 4, rows: 4 };
 
 /// The query that all of them answer.
 const QUESTION: &str =
@@ -88,19 +88,19 @@ pub fn planning(file: &Path) -> Outcome<f64> {
     Ok(slowest)
 }
 
-fn private(caps: Option<Caps>, file: &Path) -> Outcome<Answer> {
+fn private(caps: Option<ContributionCaps>, file: &Path) -> Outcome<Answer> {
     Ok(prepared(QUESTION, caps, file)?.answer(&mut Permit::unaccounted()?)?)
 }
 
 /// ε = 1, δ = 10^−8, all categories public.
-fn prepared(sql: &str, caps: Option<Caps>, file: &Path) -> Outcome<Query> {
+fn prepared(sql: &str, caps: Option<ContributionCaps>, file: &Path) -> Outcome<Query> {
     let guarantee = Guarantee::Approx("1".parse()?, "1e-8".parse()?);
     let mut options = Options::new(guarantee);
     options.bounds.insert("value".into(), Range::Public(format!("0..{LARGEST}").parse()?));
     if sql.contains("GROUP BY category") {
         options.keys.insert("category".into(), (0..CATEGORIES).map(|category| category.to_string()).collect());
     }
-    if let Some(Caps { groups, rows }) = caps {
+    if let Some(ContributionCaps { groups, rows }) = caps {
         options.unit = Unit::Column("user_id".into());
         (options.max_groups, options.max_rows) = (Some(groups), Some(rows));
     }
@@ -112,7 +112,7 @@ fn open(file: &Path) -> Outcome<Table> {
 }
 
 /// The error of the released means: the median over all categories.
-fn mean_error(caps: Option<Caps>, file: &Path) -> Outcome<f64> {
+fn mean_error(caps: Option<ContributionCaps>, file: &Path) -> Outcome<f64> {
     let columns = vec![("category".to_owned(), Type::Integer), ("value".to_owned(), Type::Number)];
     let scan = open(file)?.scan(&Request { unit: None, columns }, 1)?;
     let mut exact = vec![(0.0, 0.0); CATEGORIES];

@@ -29,7 +29,7 @@ use reticent::mechanism::range::ClampingBounds;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::secrets::Quiet;
-use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
+use reticent_bounding::{Bounding, ChoiceKey, ContributionCaps, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
 use crate::algebra::expr::MOST_TEXTS;
@@ -232,8 +232,8 @@ impl Query {
     }
 
     /// The contribution bounds; `None` if they are chosen privately.
-    fn caps(&self) -> Option<Caps> {
-        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
+    fn caps(&self) -> Option<ContributionCaps> {
+        let caps = ContributionCaps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         self.weighing.is_none().then_some(caps)
     }
 
@@ -243,7 +243,7 @@ impl Query {
         let many =
             |number: u64, what: &str| if number == 1 { format!("one {what}") } else { format!("{number} {what}s") };
         Some(match self.caps() {
-            Some(Caps { groups, rows }) => {
+            Some(ContributionCaps { groups, rows }) => {
                 let (rows, groups) = (many(rows, "row"), many(groups, "group"));
                 format!("each {unit} contributes at most {rows} to each of at most {groups}")
             }
@@ -332,7 +332,7 @@ impl Query {
         // Keys count as inputs too.
         let measures = search.measures(&self.design, self.resolved.keys.len());
         let layout = Layout { unit: self.has_unit(), keys: 0, measures };
-        let caps = Caps { groups: 1, rows: search.rows };
+        let caps = ContributionCaps { groups: 1, rows: search.rows };
         let groups = self.measure(layout, caps, None, key)?;
         search.find(&groups, permit)
     }
@@ -441,7 +441,7 @@ impl Query {
 
     /// The measurements of each group. **Not private.**
     pub(crate) fn groups(&self, design: &Design, key: ChoiceKey) -> Result<Groups> {
-        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
+        let caps = ContributionCaps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         let keys = self.keys.as_ref().map(|keys| keys.typed.clone());
         self.measure(self.layout(design), caps, keys, key)
     }
@@ -484,7 +484,13 @@ impl Query {
     }
 
     /// Reads the rows. A reader that panics on one of them prints nothing.
-    fn measure(&self, layout: Layout, caps: Caps, keys: Option<PublicKeys>, choice: ChoiceKey) -> Result<Groups> {
+    fn measure(
+        &self,
+        layout: Layout,
+        caps: ContributionCaps,
+        keys: Option<PublicKeys>,
+        choice: ChoiceKey,
+    ) -> Result<Groups> {
         let _quiet = Quiet::new();
         let bounding = self.bounding(layout, self.has_unit().then_some(caps), keys, choice)?;
         let rows = &self.resolved.measured.rows;
@@ -494,7 +500,7 @@ impl Query {
     fn bounding(
         &self,
         layout: Layout,
-        caps: Option<Caps>,
+        caps: Option<ContributionCaps>,
         keys: Option<PublicKeys>,
         choice: ChoiceKey,
     ) -> Result<Bounding> {
