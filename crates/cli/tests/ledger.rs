@@ -227,7 +227,7 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
         assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
     let shown = desk.command(&["show", "--format", "csv"]).output().unwrap();
-    assert!(text(&shown.stdout).contains("\npeople,line,replace,epsilon,1,0,1,0,0\n"));
+    assert!(text(&shown.stdout).contains("\npeople,line,replace,epsilon,1,0,1,0,0,0\n"));
     let other = desk.command(&["show"]).env("RETICENT_LEDGER", desk.file("none")).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("there is no ledger"));

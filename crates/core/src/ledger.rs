@@ -154,6 +154,8 @@ pub enum RunResult {
     Released(String),
     /// With nothing to show, perhaps because of what is in the rows.
     Failed(String),
+    /// With nothing to show, because the user ended it.
+    Interrupted(String),
 }
 
 /// What happens to a request that was charged but has no outcome, because the process ended in between.
@@ -228,6 +230,17 @@ pub trait Keeper {
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
 
+    /// Records that a charge ended without a release because the user ended it, and counts that.
+    ///
+    /// When users interrupt a run may depend on how long it has taken and how much memory it uses, which they can watch,
+    /// and which depend on the rows. So the data's owner must be able to see how often it happens.
+    ///
+    /// Only the returned text may be shown, as with [`Keeper::keep`].
+    ///
+    /// # Errors
+    /// If there is no such charge, or it could not be made durable.
+    fn interrupted(&self, receipt: &Receipt, text: &str) -> Result<String, Self::Error>;
+
     /// Remembers durably that this process computes something from rows for a stream, which was charged before. From now
     /// until [`Keeper::end_run`] or [`Keeper::fail`], the end of the process is a failure, as with [`Keeper::charge`].
     ///
@@ -283,7 +296,11 @@ pub trait Ledger: Keeper {
         let shown = match (computed?, &accounting) {
             (RunResult::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
             (RunResult::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
-            (RunResult::Released(text) | RunResult::Failed(text), Accounting::Unaccounted) => text,
+            (RunResult::Interrupted(text), Accounting::Charged(receipt)) => self.interrupted(receipt, &text)?,
+            (
+                RunResult::Released(text) | RunResult::Failed(text) | RunResult::Interrupted(text),
+                Accounting::Unaccounted,
+            ) => text,
         };
         Ok(ReleaseOutcome::Fresh(shown))
     }
@@ -363,6 +380,10 @@ mod tests {
 
         fn fail(&self, _: &Receipt, failure: &str) -> Result<String, Error> {
             Ok(format!("recorded: {failure}"))
+        }
+
+        fn interrupted(&self, _: &Receipt, text: &str) -> Result<String, Error> {
+            Ok(text.into())
         }
 
         fn permit(&self, _: &Receipt) -> Result<Permit, Error> {

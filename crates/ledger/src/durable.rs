@@ -208,8 +208,9 @@ impl DurableLedger {
         }
     }
 
-    /// Records that the user ended everything that this process computes: the charges have no outcome, but nothing is
-    /// suspended, since this does not depend on the rows. Call it before ending the process on the user's behalf.
+    /// Records that the user ended everything that this process computes: the charges have no outcome, but that does not
+    /// depend on the rows. It is counted, as by [`Keeper::interrupted`], and [so many](crate::MOST_INTERRUPTED) suspend the
+    /// dataset. Call it before ending the process on the user's behalf.
     ///
     /// # Errors
     /// If the storage fails.
@@ -534,6 +535,10 @@ impl Keeper for DurableLedger {
 
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String> {
         self.store(receipt, failure, rules::fail)
+    }
+
+    fn interrupted(&self, receipt: &Receipt, text: &str) -> Result<String> {
+        self.store(receipt, text, rules::interrupted)
     }
 
     fn begin_run(&self, receipt: &Receipt) -> Result<()> {

@@ -4,7 +4,7 @@ use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Map, Value, json};
 
-use crate::account::FailureKind;
+use crate::account::{FailureKind, MOST_INTERRUPTED};
 use crate::budget::Spend;
 use crate::entry::{Entry, Event, Row, Terms};
 use crate::error::Result;
@@ -167,6 +167,11 @@ impl Summary {
                 let description = format!("entry {charge}: {how}; suspended until it is reopened");
                 (nothing(), "failed", None, None, description)
             }
+            Event::Interrupted { charge, total, recent, .. } => {
+                let suspended = if *recent < MOST_INTERRUPTED { "" } else { "; suspended until it is reopened" };
+                let description = format!("entry {charge}: interrupted run number {total}{suspended}");
+                (nothing(), "interrupted", None, None, description)
+            }
             Event::Reopened { failure, caller, .. } => {
                 let description = format!("can be charged again after the failure of entry {failure}");
                 ((caller.clone(), None), "reopened", None, None, description)
@@ -202,6 +207,7 @@ fn record(pages: &mut dyn Pages, piece: &[Row], row: &Row) -> Result<Record> {
         Event::Reopened { dataset, .. } => (Some(dataset.clone()), None),
         Event::Released { charge, .. }
         | Event::Failed { charge, .. }
+        | Event::Interrupted { charge, .. }
         | Event::Began { charge, .. }
         | Event::Computed { charge, .. } => {
             // Usually just before.

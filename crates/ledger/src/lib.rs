@@ -91,7 +91,7 @@ pub mod storage;
 pub mod verify;
 mod witness;
 
-pub use account::{Account, FailureKind, Registration, Suspension};
+pub use account::{Account, FailureKind, MOST_INTERRUPTED, Registration, Suspension};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
 pub use claims::{ChargedDataset, Use, dataset_of_file};

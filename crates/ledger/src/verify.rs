@@ -6,6 +6,7 @@ use std::fmt;
 use reticent::ledger::{Charge, Releases};
 use serde_json::{Value, json};
 
+use crate::account::MOST_INTERRUPTED;
 use crate::anchor::{Anchor, Head};
 use crate::budget::{Budget, Spend};
 use crate::durable::DurableLedger;
@@ -155,6 +156,8 @@ struct Walk {
     released: HashSet<u64>,
     /// The failure that suspended each dataset.
     suspended: HashMap<String, u64>,
+    /// How many runs on each dataset were interrupted, and how many since it was last suspended or reopened.
+    interrupted: HashMap<String, (u64, u64)>,
     /// What has no outcome yet: by dataset and terms, then by holder, the entries that began it.
     running: HashMap<Under, BTreeMap<Holder, BTreeSet<u64>>>,
     /// The charges of these.
@@ -244,7 +247,22 @@ impl Walk {
                     self.find(number, format!("suspends {dataset} for entry {charge}, which charged another dataset"));
                 }
                 self.kept(row.number, charge, digest, pages)?;
+                self.interrupted.entry(dataset.clone()).or_default().1 = 0;
                 self.suspended.insert(dataset, row.number);
+            }
+            Event::Interrupted { dataset, charge, digest, total, recent } => {
+                if self.charges.get(&charge).is_some_and(|(whose, _)| *whose != dataset) {
+                    self.find(number, format!("counts entry {charge} for {dataset}, but it charged another dataset"));
+                }
+                self.kept(row.number, charge, digest, pages)?;
+                let counted = self.interrupted.entry(dataset.clone()).or_default();
+                *counted = (counted.0.saturating_add(1), counted.1.saturating_add(1));
+                if *counted != (total, recent) {
+                    self.find(number, format!("miscounts the interrupted runs of {dataset}"));
+                }
+                if recent >= MOST_INTERRUPTED {
+                    self.suspended.insert(dataset, row.number);
+                }
             }
             Event::Began { dataset, charge, .. } | Event::Computed { dataset, charge, .. } => {
                 if self.charges.get(&charge) != Some(&(dataset, Releases::Stream)) {
@@ -252,6 +270,7 @@ impl Walk {
                 }
             }
             Event::Reopened { dataset, failure, .. } => {
+                self.interrupted.entry(dataset.clone()).or_default().1 = 0;
                 if self.suspended.remove(&dataset) != Some(failure) {
                     self.find(number, format!("reopens {dataset}, which was not suspended by entry {failure}"));
                 }
@@ -263,7 +282,7 @@ impl Walk {
     /// Checks that an entry repeats the runs of whatever has no outcome yet, so that nobody forgets that it must have one.
     fn runs(&mut self, row: &Row, event: &Event) {
         let (Keys { dataset: Some(dataset), terms: Some(terms), .. }, false) =
-            (&row.keys, matches!(event, Event::Failed { .. } | Event::Reopened { .. }))
+            (&row.keys, matches!(event, Event::Failed { .. } | Event::Interrupted { .. } | Event::Reopened { .. }))
         else {
             return;
         };
@@ -539,6 +558,33 @@ mod tests {
         assert_eq!(said(&[began("tuesday", 2, Vec::new())]), [forgotten]);
         let no_stream = Event::Began { dataset: "people".into(), charge: 3, runs: Vec::new() };
         assert_eq!(said(&[no_stream]), ["entry 4 computes something for entry 3, which charged no stream of it"]);
+    }
+
+    /// Each would let an analyst interrupt more runs before the dataset is suspended.
+    #[test]
+    fn interrupted_runs_that_are_miscounted_are_found() {
+        let digest = Hash::of(KEPT);
+        let interrupted = |charge, total, recent| {
+            let dataset = "people".into();
+            Event::Interrupted { dataset, charge, digest, total, recent }
+        };
+        let again = |number: u64| {
+            let Event::Charged { mut charge, spent, .. } = charged(Releases::Once) else { unreachable!() };
+            charge.request = number.to_string();
+            let spent = (1..number).fold(spent.clone(), |sum, _| sum.plus(&spent));
+            Event::Charged { charge, spent, charges: number, runs: Vec::new() }
+        };
+        let start = [opened(), registered(Some(rows())), again(1), again(2)];
+        let said = |more: &[Event]| told(&verdict(&[&start[..], more].concat()));
+        assert_eq!(said(&[interrupted(3, 1, 1), interrupted(4, 2, 2)]), [""; 0]);
+        for wrong in [(1, 2), (2, 1), (1, 1), (3, 2)] {
+            let miscounted = said(&[interrupted(3, 1, 1), interrupted(4, wrong.0, wrong.1)]);
+            assert_eq!(miscounted, ["entry 6 miscounts the interrupted runs of people"]);
+        }
+        let failed = Event::Failed { dataset: "people".into(), charge: 4, digest };
+        assert_eq!(said(&[interrupted(3, 1, 1), failed]), [""; 0]);
+        let foreign = Event::Interrupted { dataset: "others".into(), charge: 3, digest, total: 1, recent: 1 };
+        assert_eq!(said(&[foreign]), ["entry 5 counts entry 3 for others, but it charged another dataset"]);
     }
 
     #[test]

@@ -64,7 +64,11 @@ fn table(place: &Place, accounts: &[Account]) -> String {
         let (name, suspension) = (printable(&account.dataset.name), account.suspended?);
         Some(format!("{name} is suspended: {suspension}; `reticent ledger reopen` lifts the suspension\n"))
     });
-    format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
+    let interrupted = accounts.iter().filter(|account| account.interrupted > 0).map(|account| {
+        let (name, number) = (printable(&account.dataset.name), account.interrupted);
+        format!("{name}: users interrupted {number} run{}\n", if number == 1 { "" } else { "s" })
+    });
+    format!("Ledger {location}\n{table}\n{}", interrupted.chain(suspended).collect::<String>())
 }
 
 /// One row per unit and adjacency; the first also has the name and the number of charges.

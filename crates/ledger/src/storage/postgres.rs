@@ -52,9 +52,10 @@ use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::run::Holder;
 
-const VERSION: i32 = 3;
-/// The version before charges said by which process they are computed. It has the same tables.
-const OLDER: i32 = 2;
+const VERSION: i32 = 4;
+/// The versions before interrupted runs were counted (3), and before charges said by which process they are computed (2).
+/// They have the same tables.
+const OLDER: [i32; 2] = [2, 3];
 /// The advisory lock held while creating the schema: "RtLg".
 const MAKING: i64 = 0x5274_4c67;
 
@@ -84,7 +85,7 @@ const SCHEMA: &str = "
     );
     CREATE TABLE reticent_ledger.writing ();
     CREATE TABLE reticent_ledger.format (version INTEGER NOT NULL);
-    INSERT INTO reticent_ledger.format VALUES (3);
+    INSERT INTO reticent_ledger.format VALUES (4);
 ";
 
 /// Every wait has a limit, unless the URL or the server sets another one. A plan made while the ledger was small must
@@ -314,7 +315,7 @@ impl Postgres {
             [row] => match row.try_get(0) {
                 Ok(VERSION) => Ok(()),
                 // From now on earlier versions of this program leave it alone. A role that only charges cannot do this.
-                Ok(OLDER) => {
+                Ok(older) if OLDER.contains(&older) => {
                     let _ = client.execute("UPDATE reticent_ledger.format SET version = $1::integer", &[&VERSION]);
                     Ok(())
                 }

@@ -13,7 +13,7 @@ use reticent::ledger::{
     COMPUTATION_ERROR, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED, ReleaseOutcome, RunResult,
 };
 use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Error, Event, FailureKind, Result, Suspension};
+use reticent_ledger::{DurableLedger, Error, Event, FailureKind, MOST_INTERRUPTED, Result, Suspension};
 
 use super::crowd::location_text;
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt_of, start_worker, tell, told, variable};
@@ -260,4 +260,74 @@ pub fn an_error_of_a_computation_suspends_with_a_text_of_its_own(fresh: Fresh) {
         assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(receipt.entry));
     }
     is_sound(&ledger);
+}
+
+/// The attack: an analyst watches how long their own run takes, and interrupts it after a while or not. Each charge buys a
+/// bit about the rows that no ε covers.
+pub fn interrupted_runs_are_counted_and_enough_of_them_suspend(fresh: Fresh) {
+    let place = fresh();
+    let ledger = with_people(&*place);
+    let begin = |request: &str| permit(ledger.charge(&ask("people", request, pure("0.01")), ABANDON).unwrap());
+    let count = || {
+        let account = ledger.account("people").unwrap().unwrap();
+        (account.interrupted, account.suspended)
+    };
+    let interrupt = |name: &str, runs: u64| {
+        for run in 0..runs {
+            let (request, (before, suspended)) = (format!("{name} {run}"), count());
+            assert_eq!(suspended, None, "after {before} interrupted runs");
+            match run % 2 {
+                // The run notices that it was interrupted, and ends by itself.
+                0 => {
+                    let charge = ask("people", &request, pure("0.01"));
+                    let ended = |_| Ok::<_, Error>(RunResult::Interrupted("nothing".into()));
+                    let shown = ledger.release(&charge, ABANDON, ended);
+                    assert_eq!(shown, Ok(ReleaseOutcome::Fresh("nothing".into())));
+                    let replayed = ledger.release(&charge, ABANDON, ended);
+                    assert_eq!(replayed, Ok(ReleaseOutcome::Replayed("nothing".into())));
+                }
+                // The process is about to end.
+                _ => {
+                    begin(&request);
+                    ledger.interrupt().unwrap();
+                }
+            }
+            assert_eq!(count().0, before + 1);
+        }
+    };
+    let two_at_once = ["first", "second"].map(begin);
+    let stream = ledger.start(&ask("people", "stream", pure("0.01")).stream()).unwrap();
+    ledger.begin_run(&receipt_of(&stream)).unwrap();
+    interrupt("a", 1);
+    // Those that were still being computed count, too, once each.
+    assert!(two_at_once.iter().all(|receipt| ledger.keep(receipt, "17").is_ok()));
+    let before = count().0;
+    ledger.interrupt().unwrap();
+    assert_eq!(count(), (before + 1, None), "the stream's run");
+    ledger.interrupt().unwrap();
+    assert_eq!(count(), (before + 1, None), "nothing is left to be interrupted");
+
+    interrupt("b", MOST_INTERRUPTED - 3);
+    let (late, last) = (begin("late"), begin("last"));
+    assert_eq!(ledger.interrupted(&late, "nothing"), Ok("nothing".into()));
+    let suspension = Suspension { entry: late.entry, failure: FailureKind::Interrupted };
+    assert_eq!(count(), (MOST_INTERRUPTED, Some(suspension)));
+    let refused = ledger.charge(&ask("people", "refused", pure("0.01")), ABANDON).unwrap_err();
+    assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
+    assert!(refused.to_string().contains("users interrupted 20 runs"), "{refused}");
+    assert_eq!(ledger.account("others").unwrap().unwrap().interrupted, 0);
+    // One more does not hide that.
+    assert_eq!(ledger.interrupted(&last, "nothing"), Ok("nothing".into()));
+    assert_eq!(count(), (MOST_INTERRUPTED + 1, Some(Suspension { entry: last.entry, ..suspension })));
+    assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(last.entry));
+    // The owner has looked: counting for the next suspension begins anew.
+    interrupt("c", MOST_INTERRUPTED - 1);
+    assert_eq!(count(), (2 * MOST_INTERRUPTED, None));
+    // So it does after a failure.
+    ledger.fail(&begin("failing"), "failed").unwrap();
+    ledger.reopen("people", "ada").unwrap();
+    interrupt("d", MOST_INTERRUPTED);
+    assert_eq!(count().1.map(|suspension| suspension.failure), Some(FailureKind::Interrupted));
+    is_sound(&ledger);
+    assert_eq!(open(&*place).account("people").unwrap().unwrap().interrupted, 3 * MOST_INTERRUPTED);
 }
