@@ -6,10 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, OnInterruption, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::entry::Row;
-use reticent_ledger::storage::Storage;
-use reticent_ledger::storage::sqlite::Sqlite;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location};
+use reticent_ledger::storage::{Sqlite, Storage};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Row};
 use serde_json::Value;
 
 /// A test's own folder, which is also the user's home and the working directory.

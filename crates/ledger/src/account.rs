@@ -18,10 +18,6 @@ use crate::rules::{failure, registered};
 use crate::run::{Holder, Runs};
 use crate::storage::Pages;
 
-/// The columns of [`Account::rows`].
-pub const COLUMNS: [&str; 10] =
-    ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges", "interrupted"];
-
 /// What a dataset may spend and has spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
@@ -97,6 +93,10 @@ impl fmt::Display for Suspension {
 }
 
 impl Account {
+    /// The columns of [`Account::rows`].
+    pub const COLUMNS: [&str; 10] =
+        ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges", "interrupted"];
+
     /// The limit for charges under these terms, if there is one.
     pub fn limit(&self, terms: &Terms) -> Option<&Guarantee> {
         match &self.dataset.budget {

@@ -14,29 +14,6 @@ use crate::storage::Pages;
 /// The most entries in memory at a time.
 const PIECE: u32 = 1024;
 
-/// The columns of [`Record::cells`].
-pub const COLUMNS: [&str; 9] =
-    ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-
-/// The columns of [`Record::exact_cells`].
-pub const EXACT_COLUMNS: [&str; 15] = [
-    "entry",
-    "time",
-    "kind",
-    "dataset",
-    "request",
-    "caller",
-    "cost",
-    "spent_epsilon",
-    "spent_delta",
-    "spent_rho",
-    "unit",
-    "adjacency",
-    "description",
-    "previous",
-    "hash",
-];
-
 /// An entry, with its hash and the dataset and request it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -51,8 +28,31 @@ pub struct Record {
 }
 
 impl Record {
+    /// The columns of [`Record::cells`].
+    pub const COLUMNS: [&str; 9] =
+        ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
+
+    /// The columns of [`Record::exact_cells`].
+    pub const EXACT_COLUMNS: [&str; 15] = [
+        "entry",
+        "time",
+        "kind",
+        "dataset",
+        "request",
+        "caller",
+        "cost",
+        "spent_epsilon",
+        "spent_delta",
+        "spent_rho",
+        "unit",
+        "adjacency",
+        "description",
+        "previous",
+        "hash",
+    ];
+
     /// A row of a table for people, safe on a terminal; sums are rounded.
-    pub fn cells(&self) -> [String; COLUMNS.len()] {
+    pub fn cells(&self) -> [String; Self::COLUMNS.len()] {
         let summary = Summary::of(&self.entry.event);
         let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
         [
@@ -69,7 +69,7 @@ impl Record {
     }
 
     /// A row for spreadsheets: unrounded, and with fields that [`Record::cells`] omits.
-    pub fn exact_cells(&self) -> [String; EXACT_COLUMNS.len()] {
+    pub fn exact_cells(&self) -> [String; Self::EXACT_COLUMNS.len()] {
         let Summary { terms, spent, cost, .. } = Summary::of(&self.entry.event);
         let [number, time, kind, dataset, request, caller, _, _, description] = self.cells();
         let [unit, adjacency] =

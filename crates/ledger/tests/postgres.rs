@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use reticent::error::Explained;
 use reticent::ledger::{ChargeOutcome, Keeper, OnInterruption};
-use reticent_ledger::entry::{Event, Row};
-use reticent_ledger::storage::Storage;
-use reticent_ledger::storage::postgres::Postgres;
-use reticent_ledger::{DurableLedger, Error, Location};
+use reticent_ledger::storage::{Postgres, Storage};
+use reticent_ledger::{DurableLedger, Error, Event, Location, Row};
 use server::Server;
 use suite::kills::Blow;
 use suite::{Place, ask, create, limited, open, pure, receipt, receipt_again};

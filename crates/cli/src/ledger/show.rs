@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::text::{json_line, printable};
-use reticent_ledger::account;
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 use reticent_plot::terminal::{framed_bar, plain_bar};
 
@@ -48,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     output::print(&match arguments.format {
         Format::Table => table(&place, &accounts),
         Format::Json => accounts.iter().map(|account| json_line(&account.to_json())).collect(),
-        Format::Csv => csv(&account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
+        Format::Csv => csv(&Account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reticent_erase::Care;
-use reticent_ledger::Location;
-use reticent_ledger::place::named_by_environment;
+use reticent_ledger::{Location, named_by_environment};
 use reticent_server::{Config, Server};
 
 use crate::exit::usage;

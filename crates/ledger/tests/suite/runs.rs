@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use reticent::ledger::{
     COMPUTATION_ERROR, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED, ReleaseOutcome, RunResult,
 };
-use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Error, Event, FailureKind, MOST_INTERRUPTED, Result, Suspension};
+use reticent_ledger::{DurableLedger, Error, Event, FailureKind, Hash, MOST_INTERRUPTED, Result, Suspension};
 
 use super::crowd::location_text;
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt_of, start_worker, tell, told, variable};

@@ -1,8 +1,7 @@
 //! What was acknowledged, and whether it was kept.
 
 use reticent::ledger::Charge;
-use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Entry, Error, Event};
+use reticent_ledger::{DurableLedger, Entry, Error, Event, Hash};
 
 use super::entries;
 use super::sums::{accounts, sums};
