@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArr
 use rand_core::Rng;
 use reticent::noise::Entropy;
 use reticent::statistic::Grid;
-use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Memory};
+use reticent_bounding::{Bounding, ChoiceKey, ContributionCaps, Groups, Job, Layout, Measure, Memory};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -40,7 +40,7 @@ fn main() -> Outcome<()> {
     let columns = |columns: &[usize]| -> Outcome<Vec<RecordBatch>> {
         batches.iter().map(|batch| Ok(batch.project(columns)?)).collect()
     };
-    let caps = Some(Caps { groups: 4, rows: 4 });
+    let caps = Some(ContributionCaps { groups: 4, rows: 4 });
     println!("{ROWS} rows, {THREADS} threads, best of {RUNS}: adding batches, and finishing");
     report("unit is the row", &columns(&[1, 2])?, None)?;
     report("unit is the user", &columns(&[0, 1, 2])?, caps)?;
@@ -50,7 +50,7 @@ fn main() -> Outcome<()> {
     report("rows, two keys", &columns(&[1, 4, 2])?, None)
 }
 
-fn report(what: &str, batches: &[RecordBatch], caps: Option<Caps>) -> Outcome<()> {
+fn report(what: &str, batches: &[RecordBatch], caps: Option<ContributionCaps>) -> Outcome<()> {
     if words().count() > 0 && !words().any(|word| what.contains(&word)) {
         return Ok(());
     }
@@ -79,7 +79,7 @@ fn cpu_seconds() -> Option<f64> {
     Some(ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
-fn run(batches: &[RecordBatch], caps: Option<Caps>) -> Outcome<(Duration, Duration, Groups)> {
+fn run(batches: &[RecordBatch], caps: Option<ContributionCaps>) -> Outcome<(Duration, Duration, Groups)> {
     let unit = caps.is_some();
     let schema = batches[0].schema();
     let grid = Grid::new(&format!("0..{LARGEST}").parse()?);

@@ -10,7 +10,7 @@ use crate::error::{Result, refuse};
 use crate::feature::Features;
 use crate::keys::{Keys, PublicKeys};
 use crate::kind::Kind;
-use crate::layout::{Caps, Columns, Layout, Measure};
+use crate::layout::{Columns, ContributionCaps, Layout, Measure};
 use crate::memory::Memory;
 use crate::totals::Totals;
 use crate::weigh::WEIGHT_BITS;
@@ -27,7 +27,7 @@ pub struct Job {
     /// The roles of these columns.
     pub layout: Layout,
     /// The contribution limits of each unit; `None` if the unit is the row, or its rows are [weighed](crate::Weighing).
-    pub caps: Option<Caps>,
+    pub caps: Option<ContributionCaps>,
     /// The keys in the result, if they are public.
     pub keys: Option<PublicKeys>,
     /// Decides which of a unit's groups and rows are kept.
@@ -75,7 +75,7 @@ pub(crate) struct Plan {
 pub(crate) struct ByUnit {
     pub kind: Kind,
     /// `None` if rows are weighed.
-    pub caps: Option<Caps>,
+    pub caps: Option<ContributionCaps>,
     pub chooser: Chooser,
 }
 
@@ -84,12 +84,12 @@ impl Plan {
         let columns = job.layout.columns(&job.schema)?;
         let by_unit = match (columns.unit, job.caps) {
             (None, None) => None,
-            (Some(_), Some(Caps { groups, rows })) if groups == 0 || rows == 0 => {
+            (Some(_), Some(ContributionCaps { groups, rows })) if groups == 0 || rows == 0 => {
                 return refuse(format!("max groups = {groups}, max rows = {rows}: both must be at least 1"));
             }
             (Some(kind), Some(caps)) => {
                 // Without keys there is one group, to which every unit may contribute.
-                let caps = if job.layout.keys == 0 { Caps { groups: 1, ..caps } } else { caps };
+                let caps = if job.layout.keys == 0 { ContributionCaps { groups: 1, ..caps } } else { caps };
                 Some(ByUnit { kind, caps: Some(caps), chooser: Chooser::new(&job.choice) })
             }
             (Some(kind), None) => {

@@ -6,7 +6,7 @@ use crate::choice::Chooser;
 use crate::error::Result;
 use crate::feature::{Items, compare};
 use crate::gather::{Gatherer, Member, Records};
-use crate::layout::Caps;
+use crate::layout::ContributionCaps;
 
 /// What is kept of the rows of a bucket.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub fn new(caps: Caps, chooser: Chooser) -> Self {
+    pub fn new(caps: ContributionCaps, chooser: Chooser) -> Self {
         let gatherer = Gatherer::new(chooser.table_seed());
         let (groups, rows) = (GroupChoice::new(caps.groups), RowChoice::new(caps.rows));
         Self { gatherer, chooser, groups, rows }

@@ -72,7 +72,7 @@ pub enum Measure {
 ///
 /// Without keys there is one group; `groups` does not matter then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Caps {
+pub struct ContributionCaps {
     /// Groups per unit, at least 1.
     pub groups: u64,
     /// Rows per unit and group, at least 1.

@@ -8,7 +8,7 @@
 //! # use arrow_array::{Int64Array, RecordBatch};
 //! # use arrow_schema::{DataType, Field, Schema};
 //! # use reticent::noise::Entropy;
-//! use reticent_bounding::{Bounding, Caps, ChoiceKey, Job, Layout, Memory};
+//! use reticent_bounding::{Bounding, ContributionCaps, ChoiceKey, Job, Layout, Memory};
 //!
 //! // Who visited which city.
 //! let schema = Schema::new(vec![Field::new("person", DataType::Int64, true), Field::new("city", DataType::Int64, true)]);
@@ -19,7 +19,7 @@
 //! let job = Job {
 //!     schema: batch.schema(),
 //!     layout: Layout { unit: true, keys: 1, measures: vec![] },
-//!     caps: Some(Caps { groups: 1, rows: 2 }),
+//!     caps: Some(ContributionCaps { groups: 1, rows: 2 }),
 //!     keys: None,
 //!     choice: ChoiceKey::draw(&mut Entropy::from_os()?.draw()?),
 //! };
@@ -34,7 +34,7 @@
 //!
 //! # Privacy
 //! Let a unit's *contribution* be what is kept of its rows: up to `rows` of them in each of up to `groups` groups
-//! ([`Caps`]). What is kept of one unit depends on the set of this unit's own rows and on the [`ChoiceKey`], and on
+//! ([`ContributionCaps`]). What is kept of one unit depends on the set of this unit's own rows and on the [`ChoiceKey`], and on
 //! nothing else: not on other units, nor on the order in which rows arrive, the number of workers or batches, or what
 //! was spilled to disk. So for every fixed key, adding or removing a unit adds or removes its contribution and leaves
 //! all others unchanged, and the sensitivities of [`reticent::statistic::Contribution`] hold. They hold for every key
@@ -64,7 +64,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `job` | [`Job`]: what to do |
-//! | `layout` | [`Layout`], [`Measure`], [`Caps`]: what to measure, and whether the columns match |
+//! | `layout` | [`Layout`], [`Measure`], [`ContributionCaps`]: what to measure, and whether the columns match |
 //! | `bounding` | [`Bounding`]: from the first batch to the result |
 //! | `worker` | [`Worker`]: the work of one thread |
 //! | `scatter` | partitioning of rows into buckets by unit |
@@ -127,7 +127,7 @@ pub use groups::{Group, Groups};
 pub use interrupt::Interrupt;
 pub use job::Job;
 pub use keys::PublicKeys;
-pub use layout::{Caps, Layout, MOST_BINS, Measure};
+pub use layout::{ContributionCaps, Layout, MOST_BINS, Measure};
 pub use measure::Measured;
 pub use memory::{Memory, Reservation};
 pub use part::{BYTES_PER_BIN, Part};

@@ -9,7 +9,7 @@ use crate::gather::Records;
 use crate::interrupt::Interrupt;
 use crate::job::ByUnit;
 use crate::keep::{Bucket, Keeper, Kept};
-use crate::layout::Caps;
+use crate::layout::ContributionCaps;
 use crate::memory::{Memory, Reservation};
 use crate::part::Part;
 use crate::scatter::renumber;
@@ -61,7 +61,7 @@ impl Shelf {
 pub(crate) fn bound(
     part: &mut Part,
     by_unit: &ByUnit,
-    caps: Caps,
+    caps: ContributionCaps,
     shelves: &[Shelf],
     threads: usize,
     memory: &Memory,
@@ -142,7 +142,7 @@ pub(crate) fn spill(shelves: &[Shelf]) -> Result<()> {
 struct Task<'a> {
     part: &'a Part,
     by_unit: &'a ByUnit,
-    caps: Caps,
+    caps: ContributionCaps,
     shelves: &'a [Shelf],
     /// The digest of each group's key.
     digests: Vec<u128>,

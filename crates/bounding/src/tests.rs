@@ -16,7 +16,9 @@ use crate::choice::Chooser;
 use crate::gather::Records;
 use crate::keep::{Bucket, Keeper, Kept};
 use crate::unit::{UnitForm, hash};
-use crate::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Measured, Memory, PublicKeys, WeightCaps};
+use crate::{
+    Bounding, ChoiceKey, ContributionCaps, Groups, Job, Layout, Measure, Measured, Memory, PublicKeys, WeightCaps,
+};
 
 const BINS: u32 = 5;
 
@@ -90,7 +92,7 @@ fn name(unit: i64) -> String {
     "ab\0".repeat(unit.unsigned_abs() as usize % 7)
 }
 
-fn job(named: Named, caps: Caps, keys: Option<PublicKeys>, seed: u64) -> Job {
+fn job(named: Named, caps: ContributionCaps, keys: Option<PublicKeys>, seed: u64) -> Job {
     Job { schema: schema(named), layout: layout(), caps: Some(caps), keys, choice: key(seed) }
 }
 
@@ -142,7 +144,13 @@ fn key_bytes(((no_place, place), (no_floor, floor)): &Key) -> Vec<u8> {
 }
 
 /// The rule, written out: per unit the groups with the smallest ranks, per group the rows with the smallest ranks.
-fn model(rows: &[Row], named: Named, caps: Caps, known: Option<&[Key]>, seed: u64) -> BTreeMap<Key, Vec<Measured>> {
+fn model(
+    rows: &[Row],
+    named: Named,
+    caps: ContributionCaps,
+    known: Option<&[Key]>,
+    seed: u64,
+) -> BTreeMap<Key, Vec<Measured>> {
     let chooser = Chooser::new(&key(seed));
     let mut units: BTreeMap<Vec<u8>, BTreeMap<Key, Vec<&Row>>> = BTreeMap::new();
     for row in rows.iter().filter(|row| known.is_none_or(|known| known.contains(&key_of(row)))) {
@@ -290,7 +298,7 @@ proptest! {
         rows in rows(), named in named(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(),
         batch_rows in 1usize..50, workers in 1usize..4,
     ) {
-        let caps = Caps { groups, rows: most };
+        let caps = ContributionCaps { groups, rows: most };
         let found = run(&batch(&rows, named), &job(named, caps, None, seed), batch_rows, workers);
         prop_assert_eq!(by_key(&found), model(&rows, named, caps, None, seed));
     }
@@ -299,7 +307,7 @@ proptest! {
     fn public_keys_all_appear_and_strangers_are_gone_before_anything_is_chosen(
         rows in rows(), groups in 1u64..3, most in 1u64..3, seed in any::<u64>(), batch_rows in 1usize..50,
     ) {
-        let caps = Caps { groups, rows: most };
+        let caps = ContributionCaps { groups, rows: most };
         let (known, keys) = public();
         let job = job(Named::Integer, caps, Some(known), seed);
         let found = run(&batch(&rows, Named::Integer), &job, batch_rows, 2);
@@ -330,7 +338,7 @@ proptest! {
         rows in rows(), named in named(), groups in 1u64..5, most in 1u64..4, seed in any::<u64>(), known in any::<bool>(),
         by_row in any::<bool>(), processes in 0i64..4,
     ) {
-        let mut job = job(named, Caps { groups, rows: most }, known.then(|| public().0), seed);
+        let mut job = job(named, ContributionCaps { groups, rows: most }, known.then(|| public().0), seed);
         let mut all = batch(&rows, named);
         if by_row {
             all = all.project(&[1, 2, 3, 4]).unwrap();
@@ -360,7 +368,7 @@ proptest! {
     fn broken_bytes_are_refused(place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let row = |unit| (Some(unit), Some("a".to_owned()), Some(1), Some(2.0), Some("x".to_owned()));
         let rows: Vec<Row> = (0..5).map(row).collect();
-        let job = job(Named::Integer, Caps { groups: 2, rows: 1 }, Some(public().0), 1);
+        let job = job(Named::Integer, ContributionCaps { groups: 2, rows: 1 }, Some(public().0), 1);
         let bounding = Bounding::new(&job, &Memory::unlimited()).unwrap();
         let mut worker = bounding.worker();
         worker.add(&batch(&rows, Named::Integer)).unwrap();
@@ -394,7 +402,7 @@ fn units_are_compared_and_not_only_hashed() {
     // Their rows alternate.
     let records: Vec<u32> =
         units.iter().cycle().take(6).flat_map(|unit| unit.iter().copied().chain([one_group])).collect();
-    let mut keeper = Keeper::new(Caps { groups: 1, rows: 1 }, chooser);
+    let mut keeper = Keeper::new(ContributionCaps { groups: 1, rows: 1 }, chooser);
     let mut kept = Kept::default();
     let records = Records { words: &records, form: UnitForm::Bytes, features: 0 };
     keeper.keep(Bucket { records, digests: &[0], items: &Vec::new() }, &mut kept).unwrap();
@@ -565,7 +573,7 @@ fn bins_of_activity_are_powers_of_two() {
 
 #[test]
 fn a_job_is_capped_or_weighed() {
-    let capped = job(Named::Integer, Caps { groups: 1, rows: 1 }, None, 1);
+    let capped = job(Named::Integer, ContributionCaps { groups: 1, rows: 1 }, None, 1);
     let bounding = Bounding::new(&capped, &Memory::unlimited()).unwrap();
     assert!(bounding.weigh(vec![bounding.worker()], None).is_err());
     // Values, items and fine grids have no weights.
@@ -582,7 +590,7 @@ fn texts_of_the_result_count_against_the_memory_limit() {
     let rows: Vec<Row> = (0..1000).map(|floor| (Some(1), Some(long.clone()), Some(floor), None, None)).collect();
     let outcome = |limit: usize| {
         let layout = Layout { unit: true, keys: 2, measures: Vec::new() };
-        let job = Job { layout, ..job(Named::Integer, Caps { groups: 5000, rows: 1 }, None, 1) };
+        let job = Job { layout, ..job(Named::Integer, ContributionCaps { groups: 5000, rows: 1 }, None, 1) };
         let bounding = Bounding::new(&job, &Memory::new(limit)).unwrap();
         let mut worker = bounding.worker();
         worker.add(&batch(&rows, Named::Integer)).unwrap();

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::keys::{Keys, PublicKeys};
 use crate::kind::{Kind, column_of_texts};
-use crate::layout::{Caps, Layout};
+use crate::layout::{ContributionCaps, Layout};
 use crate::totals::Sums;
 
 /// Increases with every change to the meaning of the bytes, and to the rules by which rows are cut, converted, chosen
@@ -91,7 +91,7 @@ const JOB: &str = "a bounding job";
 struct JobBytes {
     columns: Vec<(String, Kind)>,
     layout: Layout,
-    caps: Option<Caps>,
+    caps: Option<ContributionCaps>,
     keys: Option<Vec<Cells>>,
     choice: ChoiceKey,
 }

@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use proptest::prelude::*;
 use reticent::privacy::Adjacency;
 use reticent::statistic::{Contribution, Moments, Rows};
-use reticent_bounding::{Caps, Groups, Layout, Measure, Measured, Memory};
+use reticent_bounding::{ContributionCaps, Groups, Layout, Measure, Measured, Memory};
 
 use common::{Deal, all_measures, grid, hostile_value, job, run, run_dealt, table};
 
@@ -96,7 +96,7 @@ proptest! {
         others in rows_of(prop_oneof![Just(None), (0i64..7).prop_map(Some)], 150), one in one_unit(), other in one_unit(),
         place in any::<prop::sample::Index>(), groups in 1u64..4, rows in 1u64..4, seed in any::<u64>(),
     ) {
-        let caps = Some(Caps { groups, rows });
+        let caps = Some(ContributionCaps { groups, rows });
         let job = job(&rows_table(&[]), &all_measures(), caps, seed);
         let result = |unit: &[Row]| {
             let mut all = others.clone();
@@ -148,7 +148,7 @@ proptest! {
     ) {
         let columns: &[usize] = if by_row { &[1, 2] } else { &[0, 1, 2] };
         let layout = Layout { unit: !by_row, ..all_measures() };
-        let caps = (!by_row).then_some(Caps { groups, rows: most });
+        let caps = (!by_row).then_some(ContributionCaps { groups, rows: most });
         let whole = rows_table(&rows).project(columns).unwrap();
         let expected = run(&whole, &layout, caps, seed);
         let mut turned = rows;
@@ -197,7 +197,7 @@ fn groups_are_chosen_uniformly() {
     let mut columns = rows_table(&rows).columns().to_vec();
     columns[2] = owners;
     let layout = Layout { unit: true, keys: 1, measures: vec![Measure::Items { column: 0 }] };
-    let groups = run(&table(columns), &layout, Some(Caps { groups: 2, rows: 1 }), 1);
+    let groups = run(&table(columns), &layout, Some(ContributionCaps { groups: 2, rows: 1 }), 1);
     let kept = groups.groups.iter().enumerate().flat_map(|(group, found)| match &found.measured[0] {
         Measured::Items { values, .. } => {
             let units: Vec<i64> = values.as_primitive::<Int64Type>().values().to_vec();
@@ -219,7 +219,7 @@ fn rows_are_chosen_uniformly() {
         Arc::new(Int64Array::from_iter_values(numbers().map(|(unit, row)| unit * ROWS + row))),
     ];
     let layout = Layout { unit: true, keys: 0, measures: vec![Measure::Items { column: 0 }] };
-    let groups = run(&table(columns), &layout, Some(Caps { groups: 1, rows: 2 }), 2);
+    let groups = run(&table(columns), &layout, Some(ContributionCaps { groups: 1, rows: 2 }), 2);
     let Measured::Items { values, counts } = &groups.groups[0].measured[0] else { panic!("{groups:?}") };
     assert!(counts.iter().all(|&count| count == 1));
     let kept = values.as_primitive::<Int64Type>().values().iter().map(|number| (number / ROWS, number % ROWS));
@@ -236,7 +236,7 @@ fn every_unit_keeps_what_it_may_and_no_more() {
     for (unit, group, _) in &rows {
         *has.entry(unit.unwrap()).or_default().entry(group.unwrap()).or_default() += 1;
     }
-    let caps = Caps { groups: 5, rows: 3 };
+    let caps = ContributionCaps { groups: 5, rows: 3 };
     let layout = Layout { unit: true, keys: 1, measures: vec![Measure::Items { column: 0 }] };
     let found = run(&rows_table(&rows), &layout, Some(caps), 3);
     let mut kept: BTreeMap<i64, Vec<u64>> = BTreeMap::new();

@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use reticent::statistic::Moments;
 use reticent_bounding::{
-    Bounding, Caps, Error, Interrupt, Job, Layout, MOST_BINS, Measure, Measured, Memory, PublicKeys,
+    Bounding, ContributionCaps, Error, Interrupt, Job, Layout, MOST_BINS, Measure, Measured, Memory, PublicKeys,
 };
 
 use common::{BINS, Deal, all_measures, grid, job, run, run_dealt, table};
@@ -41,7 +41,7 @@ fn spilling_changes_nothing() {
     ];
     let layout = Layout { measures: all_measures().measures[..3].to_vec(), ..all_measures() };
     for table in [rows, table(text_units)] {
-        let job = job(&table, &layout, Some(Caps { groups: 3, rows: 2 }), 4);
+        let job = job(&table, &layout, Some(ContributionCaps { groups: 3, rows: 2 }), 4);
         for workers in [1, 2, 3] {
             let deal = Deal { batch_rows: 1000, workers };
             let with = |memory: &Memory| run_dealt(&table, &job, &deal, memory);
@@ -62,7 +62,7 @@ fn spilling_changes_nothing() {
 fn a_late_worker_finds_memory() {
     let rows = many_rows();
     let layout = Layout { measures: Vec::new(), ..all_measures() };
-    let job = job(&rows, &layout, Some(Caps { groups: 3, rows: 2 }), 4);
+    let job = job(&rows, &layout, Some(ContributionCaps { groups: 3, rows: 2 }), 4);
     let bounding = Bounding::new(&job, &Memory::new(3_000_000).spilling_to(std::env::temp_dir())).unwrap();
     let mut workers = Vec::new();
     for worker in 0..3 {
@@ -85,7 +85,7 @@ fn too_many_groups_are_refused() {
         let columns =
             if unit { vec![keys.clone(), keys.clone(), values.clone()] } else { vec![keys.clone(), values.clone()] };
         let table = table(columns);
-        let job = job(&table, &layout, unit.then_some(Caps { groups: 1, rows: 1 }), 1);
+        let job = job(&table, &layout, unit.then_some(ContributionCaps { groups: 1, rows: 1 }), 1);
         assert!(matches!(run_dealt(&table, &job, &deal, &memory), Err(Error::Memory)));
         assert_eq!(memory.used(), 0);
     }
@@ -105,7 +105,7 @@ fn bins_are_for_groups_that_are_kept() {
     let memory = Memory::new(256 << 20);
     for workers in [1, 3] {
         let deal = Deal { batch_rows: 10_000, workers };
-        let few = job(&hostile, &bins(true), Some(Caps { groups: 2, rows: 1 }), 3);
+        let few = job(&hostile, &bins(true), Some(ContributionCaps { groups: 2, rows: 1 }), 3);
         let found = run_dealt(&hostile, &few, &deal, &memory).unwrap();
         assert_eq!(found.groups.len(), 2);
         for group in found.groups {
@@ -113,7 +113,7 @@ fn bins_are_for_groups_that_are_kept() {
             assert_eq!((counts.len(), counts.iter().sum::<i64>()), (MOST_BINS as usize, 1));
         }
         // Where all of them are kept there is not enough memory, which is an error and not the end of the process.
-        let many = job(&hostile, &bins(true), Some(Caps { groups: GROUPS as u64, rows: 1 }), 3);
+        let many = job(&hostile, &bins(true), Some(ContributionCaps { groups: GROUPS as u64, rows: 1 }), 3);
         assert!(matches!(run_dealt(&hostile, &many, &deal, &memory), Err(Error::Memory)));
         let rows = table(vec![keys.clone(), values.clone()]);
         let each_row = job(&rows, &bins(false), None, 3);
@@ -123,7 +123,7 @@ fn bins_are_for_groups_that_are_kept() {
     // Public keys are all shown, whatever the rows: there must be room for all of them.
     let public = Job {
         keys: Some(PublicKeys { columns: vec![keys] }),
-        ..job(&hostile, &bins(true), Some(Caps { groups: 1, rows: 1 }), 3)
+        ..job(&hostile, &bins(true), Some(ContributionCaps { groups: 1, rows: 1 }), 3)
     };
     let deal = Deal { batch_rows: 10_000, workers: 1 };
     assert!(matches!(run_dealt(&hostile.slice(0, 1), &public, &deal, &memory), Err(Error::Memory)));
@@ -133,7 +133,7 @@ fn bins_are_for_groups_that_are_kept() {
 #[test]
 fn the_work_can_be_interrupted() {
     let rows = many_rows();
-    let job = job(&rows, &all_measures(), Some(Caps { groups: 3, rows: 2 }), 4);
+    let job = job(&rows, &all_measures(), Some(ContributionCaps { groups: 3, rows: 2 }), 4);
     let bounding = || Bounding::new(&job, &Memory::unlimited()).unwrap();
     let interrupt = Interrupt::new();
     let stoppable = bounding().with_interrupt(interrupt.clone());
@@ -164,7 +164,8 @@ fn units_and_keys_of_every_type() {
     for unit in [integers.clone(), texts.clone(), unsigned] {
         // As units, they have 5 rows each, whatever their names.
         let layout = Layout { unit: true, keys: 0, measures: measures.clone() };
-        let found = run(&table(vec![unit.clone(), ones.clone()]), &layout, Some(Caps { groups: 1, rows: 5 }), 5);
+        let found =
+            run(&table(vec![unit.clone(), ones.clone()]), &layout, Some(ContributionCaps { groups: 1, rows: 5 }), 5);
         let [group] = &found.groups[..] else { panic!("{found:?}") };
         assert_eq!((group.units, group.rows), (2, 10), "{}", unit.data_type());
     }
@@ -207,7 +208,7 @@ fn equal_floats_are_equal() {
     let layout = Layout { unit: true, keys: 1, measures: vec![Measure::Items { column: 0 }] };
     let table = table(vec![units, column.clone(), column]);
     for workers in [1, 4] {
-        let job = job(&table, &layout, Some(Caps { groups: 2, rows: 1 }), 6);
+        let job = job(&table, &layout, Some(ContributionCaps { groups: 2, rows: 1 }), 6);
         let found = run_dealt(&table, &job, &Deal { batch_rows: 7, workers }, &Memory::unlimited()).unwrap();
         let rows: Vec<u64> = found.groups.iter().map(|group| group.rows).collect();
         assert_eq!(rows, [1, 1]);
@@ -223,7 +224,7 @@ fn without_keys_there_is_one_group_even_without_rows() {
         Arc::new(Int64Array::from(Vec::<i64>::new())) as ArrayRef,
         Arc::new(Float64Array::from(Vec::<f64>::new())),
     ]);
-    let caps = Caps { groups: 1, rows: 1 };
+    let caps = ContributionCaps { groups: 1, rows: 1 };
     for (layout, caps, columns) in
         [(layout.clone(), Some(caps), [0, 1].as_slice()), (Layout { unit: false, ..layout }, None, &[1])]
     {
@@ -292,7 +293,7 @@ fn what_does_not_suit_is_refused_before_a_row_is_read() {
     let nothing = |unit| Layout { unit, measures: Vec::new(), ..sum(0) };
     let bins = |bins| Layout { measures: vec![Measure::Bins { column: 0, grid: grid(), bins }], ..sum(0) };
     let numbers = || vec![texts.clone(), Arc::new(Int64Array::from(vec![1])) as ArrayRef];
-    let caps = |groups, rows| Some(Caps { groups, rows });
+    let caps = |groups, rows| Some(ContributionCaps { groups, rows });
     for (columns, layout, caps) in [
         (two_texts(), sum(0), None),
         (two_texts(), sum(9), None),

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM while rows are read.
 //!
 //! A process that ends before its charge has an outcome suspends the dataset, since that may depend on the rows. What the
-//! user does depends on the user, and is recorded as such.
+//! user does depends on the user: it is recorded as such, and counted.
 
 use std::sync::Arc;
 

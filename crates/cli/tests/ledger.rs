@@ -6,10 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, OnInterruption, Releases};
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::entry::Row;
-use reticent_ledger::storage::Storage;
-use reticent_ledger::storage::sqlite::Sqlite;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location};
+use reticent_ledger::storage::{Sqlite, Storage};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Row};
 use serde_json::Value;
 
 /// A test's own folder, which is also the user's home and the working directory.
@@ -227,7 +225,7 @@ fn the_users_own_ledger_is_made_where_the_users_data_is() {
         assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
     let shown = desk.command(&["show", "--format", "csv"]).output().unwrap();
-    assert!(text(&shown.stdout).contains("\npeople,line,replace,epsilon,1,0,1,0,0\n"));
+    assert!(text(&shown.stdout).contains("\npeople,line,replace,epsilon,1,0,1,0,0,0\n"));
     let other = desk.command(&["show"]).env("RETICENT_LEDGER", desk.file("none")).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("there is no ledger"));

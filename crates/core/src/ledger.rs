@@ -154,6 +154,8 @@ pub enum RunResult {
     Released(String),
     /// With nothing to show, perhaps because of what is in the rows.
     Failed(String),
+    /// With nothing to show, because the user ended it.
+    Interrupted(String),
 }
 
 /// What happens to a request that was charged but has no outcome, because the process ended in between.
@@ -185,6 +187,10 @@ pub const UNFINISHED: &str = "this request was charged and has no outcome: it is
 
 /// What is recorded as the failure of a charge whose process ended before an outcome was stored.
 pub const PROCESS_ENDED: &str = "the process ended before an outcome was stored";
+
+/// What is recorded as the failure of a charge whose computation returned an error. There is one text for all errors:
+/// which of them it was may depend on the rows.
+pub const COMPUTATION_ERROR: &str = "the computation returned an error before an outcome was stored";
 
 /// What a budget keeper provides. Every keeper is a [`Ledger`], whose methods are the only ones to call: they put these
 /// in the right order.
@@ -224,6 +230,17 @@ pub trait Keeper {
     /// If there is no such charge, or the failure could not be made durable.
     fn fail(&self, receipt: &Receipt, failure: &str) -> Result<String, Self::Error>;
 
+    /// Records that a charge ended without a release because the user ended it, and counts that.
+    ///
+    /// When users interrupt a run may depend on how long it has taken and how much memory it uses, which they can watch,
+    /// and which depend on the rows. So the data's owner must be able to see how often it happens.
+    ///
+    /// Only the returned text may be shown, as with [`Keeper::keep`].
+    ///
+    /// # Errors
+    /// If there is no such charge, or it could not be made durable.
+    fn interrupted(&self, receipt: &Receipt, text: &str) -> Result<String, Self::Error>;
+
     /// Remembers durably that this process computes something from rows for a stream, which was charged before. From now
     /// until [`Keeper::end_run`] or [`Keeper::fail`], the end of the process is a failure, as with [`Keeper::charge`].
     ///
@@ -253,8 +270,8 @@ pub trait Ledger: Keeper {
     /// # Privacy
     /// `compute` runs after the charge is durable, at most once for it (unless the request is one to
     /// [recompute](OnInterruption::Recompute)), and draws from the charge's own permit. A failure is kept like a
-    /// release, and so is an error of `compute`, unless the request is one to recompute: such an error must not depend on
-    /// the rows.
+    /// release. An error of `compute` is a failure, too, recorded as [`COMPUTATION_ERROR`] whatever it says, unless the
+    /// request is one to recompute: then it must not depend on the rows.
     ///
     /// # Errors
     /// As for [`Keeper::charge`] and [`Keeper::keep`], and those of `compute`.
@@ -274,12 +291,16 @@ pub trait Ledger: Keeper {
         if let (Err(_), OnInterruption::Abandon, Accounting::Charged(receipt)) =
             (&computed, on_interruption, &accounting)
         {
-            self.fail(receipt, PROCESS_ENDED)?;
+            self.fail(receipt, COMPUTATION_ERROR)?;
         }
         let shown = match (computed?, &accounting) {
             (RunResult::Released(text), Accounting::Charged(receipt)) => self.keep(receipt, &text)?,
             (RunResult::Failed(text), Accounting::Charged(receipt)) => self.fail(receipt, &text)?,
-            (RunResult::Released(text) | RunResult::Failed(text), Accounting::Unaccounted) => text,
+            (RunResult::Interrupted(text), Accounting::Charged(receipt)) => self.interrupted(receipt, &text)?,
+            (
+                RunResult::Released(text) | RunResult::Failed(text) | RunResult::Interrupted(text),
+                Accounting::Unaccounted,
+            ) => text,
         };
         Ok(ReleaseOutcome::Fresh(shown))
     }
@@ -359,6 +380,10 @@ mod tests {
 
         fn fail(&self, _: &Receipt, failure: &str) -> Result<String, Error> {
             Ok(format!("recorded: {failure}"))
+        }
+
+        fn interrupted(&self, _: &Receipt, text: &str) -> Result<String, Error> {
+            Ok(text.into())
         }
 
         fn permit(&self, _: &Receipt) -> Result<Permit, Error> {

@@ -9,6 +9,7 @@ use reticent::continual::pan_private::{Cell, Design};
 use reticent::continual::{Counter, CounterKind, PanPrivate, PanPrivateSurviving, SeizableCounter, Stream};
 use reticent::noise::{Entropy, EntropySource};
 use reticent::privacy::Guarantee;
+use reticent::secrets::burn_stack;
 use reticent::{Permit, Result};
 
 const MASK: i64 = 0x3c5a_96e1_b4d2_7f08;
@@ -37,9 +38,8 @@ fn occurrences(needle: i64) -> usize {
 }
 
 /// Overwrites what the test's own calls left on the stack.
-#[inline(never)]
 fn burn() {
-    black_box(&mut [0u8; 1 << 17]);
+    burn_stack::<{ 1 << 17 }>();
 }
 
 /// Seeds that can be looked for: eight bytes four times over.

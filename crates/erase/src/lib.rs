@@ -1,4 +1,4 @@
-//! Leaves no trace in memory: freed blocks, and the stack.
+//! Leaves no trace in freed memory.
 //!
 //! A program that must leave nothing behind cannot know where libraries copy data: a request's body is in the buffers
 //! of a connection, of a decompressor, in vectors that grow and move. All of these have in common that they are
@@ -9,12 +9,12 @@
 //! |---|---|
 //! | [`Erasing`] | the allocator; a program installs it, libraries do not |
 //! | [`begin`] | from now on freed memory is overwritten, permanently |
-//! | [`burn_stack`] | overwrites what earlier calls left on the stack |
 //! | [`Care`] | also keeps other processes from dumping or reading the memory |
 //!
 //! # What is not promised
 //! Allocated memory is not touched: buffers kept for reuse must be freed, or overwritten by their owner. Code in other
-//! languages has its own allocator. Registers, swap and the kernel's copies are out of reach.
+//! languages has its own allocator. Registers, swap and the kernel's copies are out of reach. So is the stack: that is
+//! what `reticent::secrets::burn_stack` is for.
 //!
 //! # Example
 //! ```
@@ -29,10 +29,8 @@
 pub mod care;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use zeroize::Zeroize;
 use zeroizing_alloc::ZeroAlloc;
 
 pub use care::Care;
@@ -46,9 +44,6 @@ const ON: u8 = 1;
 const NEVER: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(OFF);
-
-/// 64 KiB: more than reading and counting events takes, even in unoptimised builds.
-const BURNT_BYTES: usize = 1 << 16;
 
 /// From now on freed memory is overwritten, if the program has installed [`Erasing`]. Call it before reading the first
 /// byte that must leave no trace. It cannot be undone: other users of it would not know.
@@ -66,14 +61,6 @@ pub fn is_on() -> bool {
 #[cfg(debug_assertions)]
 pub fn never() {
     STATE.store(NEVER, Ordering::Relaxed);
-}
-
-/// Overwrites the stack below the caller's frame, where earlier calls kept their variables.
-#[inline(never)]
-pub fn burn_stack() {
-    let mut frame = [0u8; BURNT_BYTES];
-    frame.zeroize();
-    black_box(&frame);
 }
 
 /// The system's allocator; after [`begin`], one that overwrites freed memory.

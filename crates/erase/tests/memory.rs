@@ -3,6 +3,8 @@
 
 use std::hint::black_box;
 
+use reticent::secrets::burn_stack;
+
 #[global_allocator]
 static ALLOCATOR: reticent_erase::Erasing = reticent_erase::Erasing;
 
@@ -51,7 +53,7 @@ fn shrunk(size: usize, when: u64) -> Vec<u8> {
 
 /// Which ways left words in writable memory.
 fn found(when: u64) -> Vec<u64> {
-    reticent_erase::burn_stack();
+    burn_stack::<{ 1 << 16 }>();
     let mut found = Vec::new();
     memory_search::own_words(|word| {
         let way = word.wrapping_sub(MARK ^ black_box(MASK));

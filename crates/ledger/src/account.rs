@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reticent::ledger::PROCESS_ENDED;
+use reticent::ledger::{COMPUTATION_ERROR, PROCESS_ENDED};
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Value, json};
@@ -12,14 +12,11 @@ use crate::chain::misplaced;
 use crate::component::Component;
 use crate::entry::{Dataset, Event, Row, Terms};
 use crate::error::Result;
+use crate::hash::Hash;
 use crate::limit;
 use crate::rules::{failure, registered};
 use crate::run::{Holder, Runs};
 use crate::storage::Pages;
-
-/// The columns of [`Account::rows`].
-pub const COLUMNS: [&str; 9] =
-    ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges"];
 
 /// What a dataset may spend and has spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,30 +28,75 @@ pub struct Account {
     /// What was spent, for each set of terms charged. The dataset's own terms come first, if it has any; others follow
     /// only if it got its terms together with a limit, after being charged under others.
     pub spent: Vec<(Terms, Spend)>,
+    /// How many runs users have interrupted.
+    pub interrupted: u64,
     /// Why nothing can be charged to the dataset; `None` if it is not suspended.
     pub suspended: Option<Suspension>,
 }
+
+/// So many interrupted runs suspend a dataset, counted since it was last suspended or reopened.
+///
+/// A user who watches how long a run takes, or how much memory, and interrupts it accordingly, learns one bit for each
+/// charge that ε does not cover. 20 such bits are as many as can be learned before the owner must look; more typing
+/// errors than that between two looks are rare.
+pub const MOST_INTERRUPTED: u64 = 20;
 
 /// The failed charge that suspended a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suspension {
     /// The charge's entry.
     pub entry: u64,
-    /// Whether it failed because its process ended before an outcome was stored.
-    pub process_ended: bool,
+    /// How it ended.
+    pub failure: FailureKind,
+}
+
+/// How a charge failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The run ended without an answer.
+    NoAnswer,
+    /// The computation returned an error before an outcome was stored.
+    Error,
+    /// The process ended before an outcome was stored.
+    ProcessEnded,
+    /// The user interrupted the run, like [so many](MOST_INTERRUPTED) others.
+    Interrupted,
+}
+
+impl FailureKind {
+    /// How a charge failed whose failure has a text with this hash.
+    pub(crate) fn of(digest: Hash) -> Self {
+        match digest {
+            digest if digest == Hash::of(PROCESS_ENDED) => Self::ProcessEnded,
+            digest if digest == Hash::of(COMPUTATION_ERROR) => Self::Error,
+            _ => Self::NoAnswer,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer => formatter.write_str("a run ended without an answer"),
+            Self::Error => formatter.write_str(COMPUTATION_ERROR),
+            Self::ProcessEnded => formatter.write_str(PROCESS_ENDED),
+            Self::Interrupted => write!(formatter, "users interrupted {MOST_INTERRUPTED} runs"),
+        }
+    }
 }
 
 /// In words: how the charge ended.
 impl fmt::Display for Suspension {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process_ended {
-            true => write!(formatter, "{PROCESS_ENDED} (entry {})", self.entry),
-            false => write!(formatter, "a run charged to it (entry {}) ended without an answer", self.entry),
-        }
+        write!(formatter, "{} (entry {})", self.failure, self.entry)
     }
 }
 
 impl Account {
+    /// The columns of [`Account::rows`].
+    pub const COLUMNS: [&str; 10] =
+        ["dataset", "unit", "adjacency", "component", "budget", "spent", "left", "part", "charges", "interrupted"];
+
     /// The limit for charges under these terms, if there is one.
     pub fn limit(&self, terms: &Terms) -> Option<&Guarantee> {
         match &self.dataset.budget {
@@ -73,8 +115,8 @@ impl Account {
     pub fn rows(&self) -> Vec<Vec<String>> {
         let text = |value: Option<String>| value.unwrap_or_default();
         let row = |rest: [String; 7]| {
-            let (name, charges) = (printable(&self.dataset.name), self.charges.to_string());
-            std::iter::once(name).chain(rest).chain([charges]).collect()
+            let (name, numbers) = (printable(&self.dataset.name), [self.charges, self.interrupted]);
+            std::iter::once(name).chain(rest).chain(numbers.map(|number| number.to_string())).collect()
         };
         let mut rows = Vec::new();
         for (terms, components) in self.components() {
@@ -117,6 +159,7 @@ impl Account {
             "adjacency": terms.map(|terms| terms.adjacency),
             "budget": budget,
             "charges": self.charges,
+            "interrupted": self.interrupted,
             "suspended": self.suspended.map(|suspension| suspension.entry),
             "spent": spent.collect::<Vec<_>>(),
         })
@@ -177,13 +220,17 @@ pub(crate) fn read(pages: &mut dyn Pages, row: &Row, own: Option<Holder>) -> Res
     let mut suspended = failure(&newest)?.map(|failure| failure.suspension);
     if suspended.is_none() {
         let lost = Runs::find(pages, &newest, own)?.lost;
-        suspended = lost.last().map(|&entry| Suspension { entry, process_ended: true });
+        suspended = lost.last().map(|&entry| Suspension { entry, failure: FailureKind::ProcessEnded });
     }
-    let (mut spent, mut charges) = (Vec::new(), 0_u64);
+    let (mut spent, mut charges, mut interrupted) = (Vec::new(), 0_u64, 0);
     for row in newest {
         let (terms, sum, count) = match row.open()?.event {
             Event::Charged { charge, spent, charges, .. } => (Some(Terms::of(&charge)), spent, charges),
             Event::Limited { dataset, spent, charges, .. } => (dataset.terms, spent, charges),
+            Event::Interrupted { total, .. } => {
+                interrupted = total;
+                continue;
+            }
             Event::Failed { .. } | Event::Reopened { .. } | Event::Began { .. } | Event::Computed { .. } => continue,
             _ => return Err(misplaced(&row)),
         };
@@ -196,5 +243,5 @@ pub(crate) fn read(pages: &mut dyn Pages, row: &Row, own: Option<Holder>) -> Res
             None => spent.insert(0, (own.clone(), Spend::NOTHING)),
         }
     }
-    Ok(Account { dataset, charges, spent, suspended })
+    Ok(Account { dataset, charges, spent, interrupted, suspended })
 }

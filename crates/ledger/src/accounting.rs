@@ -7,6 +7,7 @@ use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, Receipt, Rele
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::{Permit, message};
 
+use crate::account::Account;
 use crate::budget::Budget;
 use crate::claims::{ChargedDataset, Use, dataset_of_file};
 use crate::durable::{DurableLedger, fresh_id};
@@ -225,7 +226,8 @@ impl Payer {
         match self {
             Self::Charged(session) => session.release(on_interruption, asked, compute),
             Self::Unaccounted(tell) => {
-                let (RunResult::Released(text) | RunResult::Failed(text)) = compute(unaccounted(*tell)?)?;
+                let (RunResult::Released(text) | RunResult::Failed(text) | RunResult::Interrupted(text)) =
+                    compute(unaccounted(*tell)?)?;
                 Ok(text)
             }
         }
@@ -261,7 +263,7 @@ impl Session {
         let charge = self.prepare(asked, Releases::Once)?;
         let unfinished = on_interruption == OnInterruption::Recompute
             && self.ledger.request(&charge.dataset, &charge.request)?.is_some();
-        let mut suspended = None;
+        let mut failed = None;
         let computed = |permit: Permit| -> Result<RunResult, E> {
             let Accounting::Charged(receipt) = permit.accounting().clone() else { unreachable!("a ledger charges") };
             if unfinished {
@@ -270,11 +272,13 @@ impl Session {
                 self.tell(&receipt, "charged");
             }
             let ended = compute(permit)?;
-            suspended = matches!(ended, RunResult::Failed(_)).then_some(receipt);
+            failed = (!matches!(ended, RunResult::Released(_))).then_some(receipt);
             Ok(ended)
         };
         let answered = self.ledger.release(&charge, on_interruption, computed)?;
-        if let Some(Receipt { dataset, entry, .. }) = suspended {
+        if let Some(Receipt { dataset, entry, .. }) = failed
+            && let Ok(Some(Account { suspended: Some(_), .. })) = self.ledger.account(&dataset)
+        {
             (self.tell)(&Notice::Suspended { dataset, entry });
         }
         match answered {

@@ -1,8 +1,6 @@
 //! The ledger itself: rules, storage and anchor.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,20 +10,17 @@ use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent::noise::Entropy;
 use reticent::secrets::holds_a_key;
 
-use crate::account::{self, Account, Registration};
+use crate::account::Registration;
 use crate::anchor::{Anchor, Head};
 use crate::budget::{Budget, check_length};
-use crate::chain::{Known, continues, ledger_id, no_first_entry};
-use crate::entry::{Dataset, Entry, Event, Row};
+use crate::chain::{Known, continues};
+use crate::entry::{Dataset, Event, Row};
 use crate::error::{Error, Result};
 use crate::group::Group;
-use crate::history::{self, Record};
-use crate::limit;
 use crate::rules::{self, Done};
 use crate::run::{Computing, Holder};
 use crate::storage::location::{Location, may_hold_a_password};
-use crate::storage::sqlite::Sqlite;
-use crate::storage::{Pages, Storage};
+use crate::storage::{Pages, Sqlite, Storage};
 use crate::verify::{Verdict, verify};
 use crate::witness::Witness;
 
@@ -70,7 +65,7 @@ impl DurableLedger {
         let ledger = Self::on(match place {
             Location::File(path) => Box::new(Sqlite::create(path)?),
             #[cfg(feature = "postgres")]
-            Location::Postgres(url) => Box::new(crate::storage::postgres::Postgres::create(url)?),
+            Location::Postgres(url) => Box::new(crate::storage::Postgres::create(url)?),
             #[cfg(not(feature = "postgres"))]
             Location::Postgres(_) => return Err(without_postgres(place)),
         });
@@ -88,7 +83,7 @@ impl DurableLedger {
             match place {
                 Location::File(path) => Box::new(Sqlite::open(path)?),
                 #[cfg(feature = "postgres")]
-                Location::Postgres(url) => Box::new(crate::storage::postgres::Postgres::open(url)?),
+                Location::Postgres(url) => Box::new(crate::storage::Postgres::open(url)?),
                 #[cfg(not(feature = "postgres"))]
                 Location::Postgres(_) => return Err(without_postgres(place)),
             },
@@ -205,8 +200,9 @@ impl DurableLedger {
         }
     }
 
-    /// Records that the user ended everything that this process computes: the charges have no outcome, but nothing is
-    /// suspended, since this does not depend on the rows. Call it before ending the process on the user's behalf.
+    /// Records that the user ended everything that this process computes: the charges have no outcome, but that does not
+    /// depend on the rows. It is counted, as by [`Keeper::interrupted`], and [so many](crate::MOST_INTERRUPTED) suspend the
+    /// dataset. Call it before ending the process on the user's behalf.
     ///
     /// # Errors
     /// If the storage fails.
@@ -217,151 +213,6 @@ impl DurableLedger {
             self.note(move |pages| rules::interrupt(pages, &known, entry))?;
         }
         Ok(())
-    }
-
-    /// A registered dataset, with its limit even if that was set later; `None` if it does not exist. The cost does not
-    /// depend on the number of charges.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or is damaged.
-    pub fn dataset(&self, name: &str) -> Result<Option<Dataset>> {
-        let mut dataset = None;
-        self.group.storage().read(&mut |pages| {
-            let registered = pages.registration(name)?.map(|row| rules::registered(&row)).transpose()?;
-            dataset = registered.map(|registered| limit::in_force(pages, registered)).transpose()?;
-            Ok(())
-        })?;
-        Ok(dataset)
-    }
-
-    /// What a dataset may spend and has spent; `None` if it does not exist. It is suspended as soon as a process is gone
-    /// that computed something for it, even if that is not recorded yet.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or is damaged.
-    pub fn account(&self, dataset: &str) -> Result<Option<Account>> {
-        let (mut account, own) = (None, self.holder());
-        self.group.storage().read(&mut |pages| {
-            account = pages.registration(dataset)?.map(|row| account::read(pages, &row, own)).transpose()?;
-            Ok(())
-        })?;
-        Ok(account)
-    }
-
-    /// The charge of a request and its receipt; `None` if it was not charged. Nothing is charged.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or is damaged.
-    pub fn request(&self, dataset: &str, request: &str) -> Result<Option<(Charge, Receipt)>> {
-        let mut charged = None;
-        self.group.storage().read(&mut |pages| {
-            let Some(row) = pages.charge(dataset, request)? else { return Ok(()) };
-            if let Event::Charged { charge, .. } = row.open()?.event {
-                let receipt = Receipt { dataset: dataset.into(), request: request.into(), entry: row.number };
-                charged = Some((*charge, receipt));
-            }
-            Ok(())
-        })?;
-        Ok(charged)
-    }
-
-    /// All datasets, in order of registration.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or is damaged.
-    pub fn accounts(&self) -> Result<Vec<Account>> {
-        self.accounts_of(|_| true)
-    }
-
-    /// [`DurableLedger::accounts`], restricted to the `wanted` names.
-    pub(crate) fn accounts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<Account>> {
-        let (mut accounts, own) = (Vec::new(), self.holder());
-        self.group.storage().read(&mut |pages| {
-            let mut rows = pages.registrations()?;
-            rows.retain(|row| row.keys.registered.as_deref().is_some_and(&wanted));
-            accounts = rows.iter().map(|row| account::read(pages, row, own)).collect::<Result<_>>()?;
-            Ok(())
-        })?;
-        Ok(accounts)
-    }
-
-    /// Calls `each` with every entry, oldest first.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read, or an entry was changed.
-    pub fn history(&self, mut each: impl FnMut(&Entry)) -> Result<()> {
-        self.records(0, |record| {
-            each(&record.entry);
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// Calls `each` with every entry after number `after`, oldest first, until it breaks. Only a few entries are in
-    /// memory at a time, and the ledger is not locked while `each` runs.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read, or an entry was changed.
-    pub fn records(&self, after: u64, mut each: impl FnMut(Record) -> ControlFlow<()>) -> Result<()> {
-        let mut number = after;
-        loop {
-            let mut records = Vec::new();
-            self.group.storage().read(&mut |pages| {
-                records = history::piece(pages, number)?;
-                Ok(())
-            })?;
-            let Some(last) = records.last() else { return Ok(()) };
-            number = last.entry.number;
-            for record in records {
-                if each(record).is_break() {
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// [`DurableLedger::records`] of one dataset, or of all; only the `last` ones, if that is given.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read, or an entry was changed; then none of the `last` ones was passed on.
-    pub fn records_of(
-        &self,
-        dataset: Option<&str>,
-        last: Option<u64>,
-        mut each: impl FnMut(Record) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let after = match (last, dataset) {
-            (Some(last), None) => self.head()?.number.saturating_sub(last),
-            _ => 0,
-        };
-        let mut newest = VecDeque::new();
-        self.records(after, |record| {
-            if dataset.is_some() && record.dataset.as_deref() != dataset {
-                return ControlFlow::Continue(());
-            }
-            let Some(last) = last else { return each(record) };
-            newest.push_back(record);
-            if newest.len() as u64 > last {
-                newest.pop_front();
-            }
-            ControlFlow::Continue(())
-        })?;
-        // Whether it breaks or not, this is the end.
-        let _ = newest.into_iter().try_for_each(each);
-        Ok(())
-    }
-
-    /// The newest entry.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or is damaged.
-    pub fn head(&self) -> Result<Head> {
-        let mut newest = None;
-        self.group.storage().read(&mut |pages| {
-            let last = pages.last()?.ok_or_else(no_first_entry)?;
-            newest = Some(Head { ledger: ledger_id(pages)?, number: last.number, hash: last.hash });
-            Ok(())
-        })?;
-        Ok(newest.expect("reading succeeded"))
     }
 
     /// Reads the whole ledger and reports everything that was changed since it was written.
@@ -398,7 +249,7 @@ impl DurableLedger {
     /// If the ledger does not contain the anchored entry, or the anchor cannot be written.
     pub fn advance(&self, anchor: &Anchor) -> Result<()> {
         let known = Known::Anchored(anchor.read()?);
-        self.group.storage().read(&mut |pages| continues(pages, &known))?;
+        self.read(&mut |pages| continues(pages, &known))?;
         anchor.advance(&self.head()?)
     }
 
@@ -414,7 +265,7 @@ impl DurableLedger {
         let again = || {
             let known = self.known_before_writing()?;
             self.group.storage().try_writing()?;
-            self.group.storage().read(&mut |pages| continues(pages, &known))?;
+            self.read(&mut |pages| continues(pages, &known))?;
             self.accounts().and(self.head()).map(drop)
         };
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = again().err();
@@ -432,6 +283,11 @@ impl DurableLedger {
                 *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
             }
         })
+    }
+
+    /// Runs `work` in a transaction that reads.
+    pub(crate) fn read(&self, work: &mut dyn FnMut(&mut dyn Pages) -> Result<()>) -> Result<()> {
+        self.group.storage().read(work)
     }
 
     fn known(&self) -> Result<Known> {
@@ -485,7 +341,7 @@ impl DurableLedger {
         Ok(self.computing.get_or_init(|| new))
     }
 
-    fn holder(&self) -> Option<Holder> {
+    pub(crate) fn holder(&self) -> Option<Holder> {
         self.computing.get().map(|computing| computing.holder)
     }
 
@@ -533,6 +389,10 @@ impl Keeper for DurableLedger {
         self.store(receipt, failure, rules::fail)
     }
 
+    fn interrupted(&self, receipt: &Receipt, text: &str) -> Result<String> {
+        self.store(receipt, text, rules::interrupted)
+    }
+
     fn begin_run(&self, receipt: &Receipt) -> Result<()> {
         let own = Arc::clone(self.computing()?);
         let (receipt, known) = (receipt.clone(), self.noted(self.known_before_writing())?);
@@ -551,7 +411,7 @@ impl Keeper for DurableLedger {
         let entropy = Entropy::from_os()?;
         let known = self.noted(self.known_before_writing())?;
         let mut head = None;
-        self.group.storage().read(&mut |pages| {
+        self.read(&mut |pages| {
             head = rules::resume(pages, &known, receipt)?;
             Ok(())
         })?;

@@ -81,6 +81,19 @@ pub enum Event {
         /// The hash of the failure's text, which is stored beside the entry.
         digest: Hash,
     },
+    /// A charge ended because the user ended it, with a text stored in place of a release.
+    Interrupted {
+        /// The dataset.
+        dataset: String,
+        /// The charge's entry.
+        charge: u64,
+        /// The hash of the text, which is stored beside the entry.
+        digest: Hash,
+        /// How many runs on the dataset were interrupted, this one included.
+        total: u64,
+        /// How many of them since it was last suspended or reopened. Enough of them suspend it, too.
+        recent: u64,
+    },
     /// The data owner has investigated a failure, and the dataset can be charged again.
     Reopened {
         /// The dataset.
@@ -200,6 +213,8 @@ impl Keys {
     pub const SUSPENSION: &str = "\u{1}";
     /// The terms of what is computed for a dataset's streams, which no charge can have.
     pub const COMPUTING: &str = "\u{2}";
+    /// The terms of a dataset's interrupted runs, which no charge can have. The newest of them holds their number.
+    pub const INTERRUPTION: &str = "\u{3}";
 
     fn of(event: &Event) -> Self {
         match event {
@@ -219,16 +234,24 @@ impl Keys {
             },
             Event::Released { charge, .. } => Self { charge: Some(*charge), ..Self::default() },
             Event::Failed { dataset, charge, .. } => {
-                Self { charge: Some(*charge), ..Self::suspension(dataset, "failed", *charge) }
+                let request = format!("{}failed {charge}", Self::SUSPENSION);
+                Self { charge: Some(*charge), ..Self::noted(dataset, Self::SUSPENSION, request) }
             }
-            Event::Reopened { dataset, failure, .. } => Self::suspension(dataset, "reopened", *failure),
-            Event::Began { dataset, charge, .. } => Self::computing(dataset, Self::began(*charge)),
-            Event::Computed { dataset, charge, .. } => Self::computing(dataset, Self::computed(*charge)),
+            Event::Interrupted { dataset, charge, .. } => {
+                let request = format!("{}interrupted {charge}", Self::INTERRUPTION);
+                Self { charge: Some(*charge), ..Self::noted(dataset, Self::INTERRUPTION, request) }
+            }
+            Event::Reopened { dataset, failure, .. } => {
+                Self::noted(dataset, Self::SUSPENSION, format!("{}reopened {failure}", Self::SUSPENSION))
+            }
+            Event::Began { dataset, charge, .. } => Self::noted(dataset, Self::COMPUTING, Self::began(*charge)),
+            Event::Computed { dataset, charge, .. } => Self::noted(dataset, Self::COMPUTING, Self::computed(*charge)),
         }
     }
 
-    fn computing(dataset: &str, request: String) -> Self {
-        let (dataset, terms) = (Some(dataset.to_owned()), Some(Self::COMPUTING.to_owned()));
+    /// Requests are unique within a dataset, and those of charges contain no control characters.
+    fn noted(dataset: &str, terms: &str, request: String) -> Self {
+        let (dataset, terms) = (Some(dataset.to_owned()), Some(terms.to_owned()));
         Self { dataset, request: Some(request), terms, ..Self::default() }
     }
 
@@ -240,16 +263,6 @@ impl Keys {
     /// The request id of what was computed for a stream's charge.
     pub fn computed(charge: u64) -> String {
         format!("{}computed {charge}", Self::COMPUTING)
-    }
-
-    /// Requests are unique within a dataset, and contain no control characters.
-    fn suspension(dataset: &str, what: &str, entry: u64) -> Self {
-        Self {
-            dataset: Some(dataset.to_owned()),
-            request: Some(format!("{}{what} {entry}", Self::SUSPENSION)),
-            terms: Some(Self::SUSPENSION.to_owned()),
-            ..Self::default()
-        }
     }
 
     /// The lookup key of `terms`.

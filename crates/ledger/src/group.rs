@@ -157,7 +157,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::storage::sqlite::Sqlite;
+    use crate::storage::Sqlite;
 
     const THREADS: u64 = 16;
     const EACH: u64 = 200;

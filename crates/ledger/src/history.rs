@@ -1,10 +1,10 @@
 //! The ledger's history, entry by entry.
 
-use reticent::ledger::PROCESS_ENDED;
 use reticent::privacy::Guarantee;
 use reticent::text::printable;
 use serde_json::{Map, Value, json};
 
+use crate::account::{FailureKind, MOST_INTERRUPTED};
 use crate::budget::Spend;
 use crate::entry::{Entry, Event, Row, Terms};
 use crate::error::Result;
@@ -13,29 +13,6 @@ use crate::storage::Pages;
 
 /// The most entries in memory at a time.
 const PIECE: u32 = 1024;
-
-/// The columns of [`Record::cells`].
-pub const COLUMNS: [&str; 9] =
-    ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
-
-/// The columns of [`Record::exact_cells`].
-pub const EXACT_COLUMNS: [&str; 15] = [
-    "entry",
-    "time",
-    "kind",
-    "dataset",
-    "request",
-    "caller",
-    "cost",
-    "spent_epsilon",
-    "spent_delta",
-    "spent_rho",
-    "unit",
-    "adjacency",
-    "description",
-    "previous",
-    "hash",
-];
 
 /// An entry, with its hash and the dataset and request it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +28,31 @@ pub struct Record {
 }
 
 impl Record {
+    /// The columns of [`Record::cells`].
+    pub const COLUMNS: [&str; 9] =
+        ["entry", "time", "kind", "dataset", "request", "caller", "cost", "spent", "description"];
+
+    /// The columns of [`Record::exact_cells`].
+    pub const EXACT_COLUMNS: [&str; 15] = [
+        "entry",
+        "time",
+        "kind",
+        "dataset",
+        "request",
+        "caller",
+        "cost",
+        "spent_epsilon",
+        "spent_delta",
+        "spent_rho",
+        "unit",
+        "adjacency",
+        "description",
+        "previous",
+        "hash",
+    ];
+
     /// A row of a table for people, safe on a terminal; sums are rounded.
-    pub fn cells(&self) -> [String; COLUMNS.len()] {
+    pub fn cells(&self) -> [String; Self::COLUMNS.len()] {
         let summary = Summary::of(&self.entry.event);
         let text = |text: Option<&String>| text.map(|text| printable(text)).unwrap_or_default();
         [
@@ -69,7 +69,7 @@ impl Record {
     }
 
     /// A row for spreadsheets: unrounded, and with fields that [`Record::cells`] omits.
-    pub fn exact_cells(&self) -> [String; EXACT_COLUMNS.len()] {
+    pub fn exact_cells(&self) -> [String; Self::EXACT_COLUMNS.len()] {
         let Summary { terms, spent, cost, .. } = Summary::of(&self.entry.event);
         let [number, time, kind, dataset, request, caller, _, _, description] = self.cells();
         let [unit, adjacency] =
@@ -163,9 +163,14 @@ impl Summary {
                 (nothing(), "released", None, None, format!("stored the release of entry {charge}"))
             }
             Event::Failed { charge, digest, .. } => {
-                let how = if *digest == Hash::of(PROCESS_ENDED) { PROCESS_ENDED } else { "it ended without an answer" };
+                let how = FailureKind::of(*digest);
                 let description = format!("entry {charge}: {how}; suspended until it is reopened");
                 (nothing(), "failed", None, None, description)
+            }
+            Event::Interrupted { charge, total, recent, .. } => {
+                let suspended = if *recent < MOST_INTERRUPTED { "" } else { "; suspended until it is reopened" };
+                let description = format!("entry {charge}: interrupted run number {total}{suspended}");
+                (nothing(), "interrupted", None, None, description)
             }
             Event::Reopened { failure, caller, .. } => {
                 let description = format!("can be charged again after the failure of entry {failure}");
@@ -202,6 +207,7 @@ fn record(pages: &mut dyn Pages, piece: &[Row], row: &Row) -> Result<Record> {
         Event::Reopened { dataset, .. } => (Some(dataset.clone()), None),
         Event::Released { charge, .. }
         | Event::Failed { charge, .. }
+        | Event::Interrupted { charge, .. }
         | Event::Began { charge, .. }
         | Event::Computed { charge, .. } => {
             // Usually just before.

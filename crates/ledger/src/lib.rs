@@ -33,75 +33,79 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`budget`] | budgets and sums: what still fits |
-//! | [`durable`] | [`DurableLedger`]: a ledger's operations |
-//! | [`account`] | what a dataset may spend and has spent |
+//! | `budget` | [`Budget`], [`Spend`]: what still fits |
+//! | `durable`, `reading` | [`DurableLedger`]: what a ledger does, and what it says |
+//! | `account` | [`Account`]: what a dataset may spend and has spent |
 //! | `rules`, `chain` | what happens within one transaction |
-//! | [`run`] | which charges are being computed, and by which processes |
-//! | [`entry`] | entries, each with the hash of the one before |
+//! | `run` | which charges are being computed, and by which processes |
+//! | `entry` | [`Entry`], [`Event`]: entries, each with the hash of the one before |
 //! | `limit` | a limit for a dataset that had none |
-//! | [`claims`] | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
-//! | [`files`] | the datasets that the rows of a file belong to |
-//! | [`history`] | the ledger's history, entry by entry |
-//! | [`keys`] | public keys that a user lists, or names a file of |
-//! | [`component`] | ε, δ and ρ, each with its own limit |
-//! | [`place`] | which ledger to use: a named one, or the user's own |
+//! | `claims` | same rows, one budget: which dataset a request is charged to, and which datasets conflict with that |
+//! | `files` | [`Owner`]: the datasets that the rows of a file belong to |
+//! | `history` | [`Record`]: the ledger's history, entry by entry |
+//! | `keys` | [`public_keys`]: public keys that a user lists, or names a file of |
+//! | `component` | [`Component`]: ε, δ and ρ, each with its own limit |
+//! | `place` | [`Place`]: which ledger to use, a named one or the user's own |
 //! | [`accounting`] | accounting for a program that releases statistics about files |
-//! | [`notice`] | what the user hears about charges |
+//! | `notice` | [`Notice`]: what the user hears about charges |
 //! | [`registration`] | datasets as users name and register them |
-//! | [`verify`] | detection of tampering |
-//! | [`anchor`] | the newest hash, kept elsewhere, which reveals a restored older copy |
+//! | `verify` | [`Verdict`]: detection of tampering |
+//! | `anchor` | [`Anchor`]: the newest hash, kept elsewhere, which reveals a restored older copy |
 //! | [`storage`] | SQLite and PostgreSQL |
 //! | `group` | one commit for all waiting threads |
 //! | `witness` | what this process has seen, which an older copy lacks |
-//! | [`hash`] | SHA-256 |
-//! | [`error`] | the error type |
+//! | `hash` | [`Hash`](struct@Hash): SHA-256 |
+//! | `error` | [`Error`]: the error type |
 //!
 //! # What is not promised
 //! Anyone who can write to the storage can restore an older copy of all of it, or write a new chain. A running process
-//! notices that entries it has seen are gone; beyond that only an [`anchor`] out of the attacker's reach reveals it.
+//! notices that entries it has seen are gone; beyond that only an [`Anchor`] out of the attacker's reach reveals it.
 //! The ledger adds up the costs it is given: it does not know whether a mechanism satisfies its guarantee. A copied or
 //! renamed dataset is a new one.
 //!
 //! # Features
 //! - `postgres` (default): a ledger shared by several machines.
 
-pub mod account;
+mod account;
 pub mod accounting;
-pub mod anchor;
-pub mod budget;
+mod anchor;
+mod budget;
 mod chain;
-pub mod claims;
-pub mod component;
-pub mod durable;
-pub mod entry;
-pub mod error;
-pub mod files;
+mod claims;
+mod component;
+mod durable;
+mod entry;
+mod error;
+mod files;
 mod group;
-pub mod hash;
-pub mod history;
-pub mod keys;
+mod hash;
+mod history;
+mod keys;
 mod limit;
-pub mod notice;
-pub mod place;
+mod notice;
+mod place;
+mod reading;
 pub mod registration;
 mod rules;
-pub mod run;
+mod run;
 pub mod storage;
-pub mod verify;
+mod verify;
 mod witness;
 
-pub use account::{Account, Registration, Suspension};
+pub use account::{Account, FailureKind, MOST_INTERRUPTED, Registration, Suspension};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
 pub use claims::{ChargedDataset, Use, dataset_of_file};
 pub use component::Component;
 pub use durable::{DurableLedger, fresh_id};
-pub use entry::{Dataset, Entry, Event, Terms};
+pub use entry::{Dataset, Entry, Event, Keys, Row, Terms};
 pub use error::{Error, Result};
 pub use files::Owner;
+pub use hash::Hash;
 pub use history::{Record, Summary};
+pub use keys::public_keys;
 pub use notice::Notice;
-pub use place::Place;
+pub use place::{Place, named_by_environment};
+pub use run::{Holder, Run};
 pub use storage::location::Location;
 pub use verify::{Finding, Inspection, Verdict};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use reticent::ledger::{Charge, OnInterruption, PROCESS_ENDED, Receipt, Releases};
+use reticent::ledger::{COMPUTATION_ERROR, Charge, OnInterruption, PROCESS_ENDED, Receipt, Releases};
 
-use crate::account::{Registration, Suspension};
+use crate::account::{FailureKind, MOST_INTERRUPTED, Registration, Suspension};
 use crate::anchor::Head;
 use crate::budget::{Budget, Spend};
 use crate::chain::{End, Known, append, continues, misplaced, newest};
@@ -15,7 +15,7 @@ use crate::limit;
 use crate::run::{Computing, Holder, Run, Runs};
 use crate::storage::Pages;
 
-/// What is stored for a charge whose computation the user ended. It suspends nothing.
+/// What is stored for a charge whose process the user ended.
 const INTERRUPTED: &str = "the user interrupted it before an outcome was stored";
 
 /// The outcome of a transaction, and the head to which the anchor must now be moved, if there is an anchor.
@@ -100,7 +100,7 @@ pub fn charge(
     let runs = Runs::find(pages, &newest, Some(own.holder))?;
     if let Some(entry) = runs.lost.last().copied() {
         let head = lose(pages, known, name, &runs.lost)?;
-        return Ok(Done::Suspended(Suspension { entry, process_ended: true }, head));
+        return Ok(Done::Suspended(Suspension { entry, failure: FailureKind::ProcessEnded }, head));
     }
     let dataset = limit::in_force(pages, registered(&row)?)?;
     let terms = Terms::of(charge);
@@ -157,6 +157,39 @@ pub fn fail(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str)
     Ok(Done::Released(text.to_owned(), head))
 }
 
+/// Stores a text in place of a release and counts that the user interrupted the run, unless something was stored before.
+pub fn interrupted(pages: &mut dyn Pages, known: &Known, receipt: &Receipt, text: &str) -> Result<Done> {
+    continues(pages, known)?;
+    let Charge { dataset, .. } = charged(pages, receipt)?;
+    if let Some(kept) = released(pages, receipt.entry)? {
+        return stored(pages, known, kept);
+    }
+    let head = count_interruption(pages, known, dataset, receipt.entry, text)?;
+    Ok(Done::Released(text.to_owned(), head))
+}
+
+fn count_interruption(
+    pages: &mut dyn Pages,
+    known: &Known,
+    dataset: String,
+    charge: u64,
+    text: &str,
+) -> Result<Option<Head>> {
+    let (total, recent) = match pages.last_charge(&dataset, Keys::INTERRUPTION)? {
+        None => (0, 0),
+        Some(row) => {
+            let Event::Interrupted { total, recent, .. } = row.open()?.event else { return Err(misplaced(&row)) };
+            let suspension = pages.last_charge(&dataset, Keys::SUSPENSION)?;
+            let begins_anew = suspension.is_some_and(|suspension| suspension.number > row.number);
+            (total, if begins_anew { 0 } else { recent })
+        }
+    };
+    let (total, recent) = (total.saturating_add(1), recent.saturating_add(1));
+    let event = Event::Interrupted { dataset, charge, digest: Hash::of(text), total, recent };
+    let end = End::find(pages)?;
+    Ok(append(pages, known, &end, event, Some(text))?.1)
+}
+
 /// What was stored for a charge before, unless that says that there is nothing.
 fn stored(pages: &mut dyn Pages, known: &Known, text: String) -> Result<Done> {
     if is_outcome(&text) { Ok(Done::Released(text, newest(pages, known)?)) } else { Err(Error::Unfinished) }
@@ -164,7 +197,7 @@ fn stored(pages: &mut dyn Pages, known: &Known, text: String) -> Result<Done> {
 
 /// Whether a stored text is an outcome, rather than the record that there is none.
 fn is_outcome(text: &str) -> bool {
-    ![PROCESS_ENDED, INTERRUPTED].contains(&text)
+    ![PROCESS_ENDED, COMPUTATION_ERROR, INTERRUPTED].contains(&text)
 }
 
 /// Records charges as failed whose process ended.
@@ -224,15 +257,7 @@ pub fn interrupt(pages: &mut dyn Pages, known: &Known, entry: u64) -> Result<Don
     if released(pages, charge)?.is_some() || pages.charge(dataset, &Keys::computed(charge))?.is_some() {
         return Ok(Done::Noted(newest(pages, known)?));
     }
-    let (event, text) = match event {
-        Event::Began { dataset, charge, .. } => {
-            let runs = streams(pages, &dataset)?;
-            (Event::Computed { dataset, charge, runs }, None)
-        }
-        _ => (Event::Released { charge, digest: Hash::of(INTERRUPTED) }, Some(INTERRUPTED)),
-    };
-    let end = End::find(pages)?;
-    Ok(Done::Noted(append(pages, known, &end, event, text)?.1))
+    Ok(Done::Noted(count_interruption(pages, known, dataset.to_owned(), charge, INTERRUPTED)?))
 }
 
 /// Lets a suspended dataset be charged again.
@@ -261,20 +286,25 @@ pub struct Failure {
     pub suspension: Suspension,
 }
 
-/// The failure that suspended a dataset, according to the newest row under each of its terms; `None` if it is not
-/// suspended.
+/// The failure that suspended a dataset, according to the newest row under each of its terms, in their order; `None` if it
+/// is not suspended.
 pub fn failure(newest: &[Row]) -> Result<Option<Failure>> {
-    let Some(row) = newest.iter().find(|row| row.keys.terms.as_deref() == Some(Keys::SUSPENSION)) else {
-        return Ok(None);
+    let suspends = |row: &&Row| {
+        row.keys.terms.as_deref().is_some_and(|terms| [Keys::SUSPENSION, Keys::INTERRUPTION].contains(&terms))
     };
-    match row.open()?.event {
-        Event::Failed { charge, digest, .. } => {
-            let suspension = Suspension { entry: charge, process_ended: digest == Hash::of(PROCESS_ENDED) };
-            Ok(Some(Failure { entry: row.number, suspension }))
-        }
-        Event::Reopened { .. } => Ok(None),
-        _ => Err(misplaced(row)),
+    for row in newest.iter().rev().filter(suspends) {
+        let (entry, failure) = match row.open()?.event {
+            Event::Failed { charge, digest, .. } => (charge, FailureKind::of(digest)),
+            Event::Interrupted { charge, recent, .. } if recent >= MOST_INTERRUPTED => {
+                (charge, FailureKind::Interrupted)
+            }
+            Event::Interrupted { .. } => continue,
+            Event::Reopened { .. } => return Ok(None),
+            _ => return Err(misplaced(row)),
+        };
+        return Ok(Some(Failure { entry: row.number, suspension: Suspension { entry, failure } }));
     }
+    Ok(None)
 }
 
 /// Checks that the receipt is for a stream; returns the head to which the anchor must now be moved.
@@ -317,7 +347,11 @@ fn charged(pages: &mut dyn Pages, receipt: &Receipt) -> Result<Charge> {
 fn released(pages: &mut dyn Pages, charge: u64) -> Result<Option<String>> {
     let Some((row, text)) = pages.release(charge)? else { return Ok(None) };
     match row.open()?.event {
-        Event::Released { digest, .. } | Event::Failed { digest, .. } if digest == Hash::of(&text) => Ok(Some(text)),
+        Event::Released { digest, .. } | Event::Failed { digest, .. } | Event::Interrupted { digest, .. }
+            if digest == Hash::of(&text) =>
+        {
+            Ok(Some(text))
+        }
         _ => Err(Error::Damaged(format!("the release of entry {} was changed", row.number))),
     }
 }

@@ -5,11 +5,9 @@ use std::ops::ControlFlow;
 use reticent::error::Explained;
 use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption};
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::entry::Row;
-use reticent_ledger::storage::Storage;
-use reticent_ledger::storage::sqlite::Sqlite;
+use reticent_ledger::storage::{Sqlite, Storage};
 use reticent_ledger::{
-    Budget, Dataset, DurableLedger, Error, Event, Location, Record, Registration, Spend, Terms, Verdict,
+    Budget, Dataset, DurableLedger, Error, Event, Location, Record, Registration, Row, Spend, Terms, Verdict,
 };
 use tempfile::TempDir;
 

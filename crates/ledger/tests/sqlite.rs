@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use reticent::error::Explained;
 use reticent::ledger::{Keeper, OnInterruption};
-use reticent_ledger::storage::sqlite::Sqlite;
+use reticent_ledger::storage::Sqlite;
 use reticent_ledger::{DurableLedger, Error, Location};
 use rusqlite::Connection;
 use suite::kills::Blow;

@@ -253,6 +253,10 @@ impl Keeper for Capped {
         Ok(self.app.ledger.fail(receipt, failure)?)
     }
 
+    fn interrupted(&self, receipt: &Receipt, text: &str) -> Result<String> {
+        Ok(self.app.ledger.interrupted(receipt, text)?)
+    }
+
     fn begin_run(&self, receipt: &Receipt) -> Result<()> {
         Ok(self.app.ledger.begin_run(receipt)?)
     }

@@ -12,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use futures::StreamExt as _;
 use percent_encoding::percent_decode_str;
-use reticent_erase::burn_stack;
+use reticent::secrets::burn_stack;
 use serde::de::DeserializeOwned;
 
 use crate::access::Caller;
@@ -23,6 +23,8 @@ use crate::room::Room;
 
 /// The most bytes that one compressed byte expands to: a match of 258 bytes takes two bits (deflate, RFC 1951).
 const EXPANSION: usize = 1032;
+/// 64 KiB: more than unpacking takes on the stack, even in unoptimised builds.
+const UNPACKING_FRAMES: usize = 1 << 16;
 
 /// The most values in a JSON object, counted by its commas. The smallest, an empty text of three bytes, takes 24 bytes when it
 /// is parsed, and twice that while a list of them grows: 48 MiB in all.
@@ -56,7 +58,7 @@ impl FromRequest<Arc<App>> for Unpacked {
         let unpacking = move || {
             let unpacked = unpack(&bytes, limit);
             // `read_to_end` probes for the end with a few bytes on the stack.
-            burn_stack();
+            burn_stack::<UNPACKING_FRAMES>();
             unpacked
         };
         let bytes = app.blocking(unpacking).await?;

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use reticent_durable::FileId;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms, Use};
-use reticent_sql::resolve::text;
 use reticent_sql::settings::policy::{Policy, Rules};
-use reticent_sql::{Input, Table};
+use reticent_sql::{Input, Table, text};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -24,25 +24,25 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`query`] | [`Query`]: from text to answer |
-//! | [`algebra`] | what can be asked, and why the answer is private |
-//! | [`resolve`] | from SQL text to the algebra |
-//! | [`engine`] | from files to exact statistics |
-//! | [`release`] | what is released, how the budget is split, and the noise |
+//! | `query` | [`Query`]: from text to answer |
+//! | `algebra` | what can be asked, and why the answer is private |
+//! | `resolve` | from SQL text to the algebra; [`text`], its parser |
+//! | `engine` | [`Engine`]: from files to exact statistics |
+//! | `release` | what is released, how the budget is split, and the noise |
 //! | [`answer`] | [`Answer`]: released rows, and their cost |
 //! | [`advice`] | the errors to expect, and what would make them smaller |
 //! | `shown` | an answer as text, for people and spreadsheets |
-//! | [`outcome`] | [`QueryOutcome`]: the result of a charged query |
+//! | `outcome` | [`QueryOutcome`]: the result of a charged query |
 //! | [`limits`] | [`RunLimits`]: memory, time and threads of a run |
-//! | [`options`] | [`Options`]: privacy unit, budget, clamping bounds |
+//! | `options` | [`Options`]: privacy unit, budget, clamping bounds |
 //! | [`settings`] | options from arguments, policies and the SQL itself, combined |
 //! | [`dialect`] | BigQuery's syntax |
-//! | [`usage`] | which columns of text files are numbers |
+//! | `usage` | which columns of text files are numbers |
 //! | [`joint`] | a query that several parties answer together: its exact statistic, and the answer from their sum |
 //! | [`scalar`] | a query with a single value, over rows that the caller protects |
 //! | `bounded`, `keys` | contribution limits and public keys of a query |
 //! | `walk` | visiting the parts of a statement |
-//! | [`error`] | the one error type |
+//! | `error` | [`Error`]: the one error type |
 //!
 //! # What is not promised
 //! How long a query takes and how much memory it uses depend on the rows. Whether a run fails can depend on them, too: use
@@ -50,33 +50,38 @@
 //! not bias from clamping or contribution limits.
 
 pub mod advice;
-pub mod algebra;
+mod algebra;
 pub mod answer;
 mod bounded;
 pub mod dialect;
-pub mod engine;
-pub mod error;
+mod engine;
+mod error;
 pub mod joint;
 mod keys;
 pub mod limits;
-pub mod options;
-pub mod outcome;
-pub mod query;
-pub mod release;
-pub mod resolve;
+mod options;
+mod outcome;
+mod query;
+mod release;
+mod resolve;
 pub mod scalar;
 pub mod settings;
 mod shown;
-pub mod usage;
+mod usage;
 mod walk;
 
+pub use algebra::Limits;
 pub use answer::Answer;
+pub use engine::Engine;
 pub use error::{Error, Result};
 pub use joint::JointQuery;
 pub use limits::RunLimits;
 pub use options::{Options, Range, Unit};
 pub use outcome::QueryOutcome;
 pub use query::{Input, Query};
+#[cfg(feature = "test-util")]
+pub use release::exact::Exact;
+pub use resolve::text;
 pub use reticent_bounding as bounding;
 pub use reticent_table::{Table, foreign_format};
 pub use settings::{Asked, Settings};

@@ -54,7 +54,7 @@ impl QueryOutcome {
     /// What the ledger stores of a run that ended in this outcome, and whether the user interrupted it.
     fn ended(self, interrupted: bool) -> RunResult {
         match self {
-            _ if interrupted => RunResult::Released(Self::Failed.to_text()),
+            _ if interrupted => RunResult::Interrupted(Self::Failed.to_text()),
             Self::Failed => RunResult::Failed(self.to_text()),
             Self::Answer(_) | Self::TooLarge => RunResult::Released(self.to_text()),
         }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn an_interrupted_run_has_no_answer_and_is_no_failure() {
         for outcome in [QueryOutcome::Failed, QueryOutcome::TooLarge] {
-            assert_eq!(outcome.clone().ended(true), RunResult::Released(QueryOutcome::Failed.to_text()));
+            assert_eq!(outcome.clone().ended(true), RunResult::Interrupted(QueryOutcome::Failed.to_text()));
             let is_failure = matches!(outcome.clone().ended(false), RunResult::Failed(_));
             assert_eq!(is_failure, outcome == QueryOutcome::Failed);
         }

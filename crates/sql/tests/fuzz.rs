@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use reticent::privacy::Guarantee;
-use reticent_sql::resolve::text::{PANICS, tables};
+use reticent_sql::text::{PANICS, tables};
 use reticent_sql::{Input, Options, Query, Range, Table, Unit};
 
 /// How long one text may take: minutes less than an endless one, and a thousand times what it takes on a busy machine.

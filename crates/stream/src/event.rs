@@ -12,6 +12,9 @@ use zeroize::Zeroize;
 use crate::definition::{Definition, Keys, LONGEST_KEY, Mode};
 use crate::ndjson::{self, Line};
 
+/// 64 KiB: more than reading and counting events takes on the stack, even in unoptimised builds.
+pub(crate) const EVENT_FRAMES: usize = 1 << 16;
+
 /// How a stream reads its events.
 pub(crate) struct Rules {
     pub definition: Arc<Definition>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reticent::continual::CounterKind;
-use reticent_erase::burn_stack;
+use reticent::secrets::burn_stack;
 use rusqlite::{OptionalExtension, params};
 use serde::{Serialize, Serializer};
 use zeroize::Zeroize;
@@ -18,7 +18,7 @@ use crate::curator::queue::{Batch, Job, Queue};
 use crate::database::failed;
 use crate::definition::{Definition, Mode};
 use crate::error::{Error, Result};
-use crate::event::{Events, Rules};
+use crate::event::{EVENT_FRAMES, Events, Rules};
 use crate::pan_private::PanPrivateStream;
 use crate::release::StepRelease;
 use crate::shared::Shared;
@@ -125,7 +125,7 @@ impl Stream {
         }
         let taken = self.ingest(events);
         if private {
-            burn_stack();
+            burn_stack::<EVENT_FRAMES>();
         }
         taken
     }
@@ -150,7 +150,7 @@ impl Stream {
             }
             Engine::PanPrivate(stream) => {
                 let taken = stream.ingest(events, milliseconds(&*self.shared.clock));
-                burn_stack();
+                burn_stack::<EVENT_FRAMES>();
                 taken
             }
         }

@@ -9,7 +9,7 @@ use arrow_schema::{Field, Schema};
 use proptest::prelude::*;
 use reticent::noise::Entropy;
 use reticent::statistic::Grid;
-use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, Measure, Memory, Result};
+use reticent_bounding::{Bounding, ChoiceKey, ContributionCaps, Groups, Job, Layout, Measure, Memory, Result};
 
 pub const BINS: u32 = 4;
 
@@ -40,7 +40,7 @@ pub fn table(columns: Vec<ArrayRef>) -> RecordBatch {
 }
 
 /// A job for rows of such a table.
-pub fn job(table: &RecordBatch, layout: &Layout, caps: Option<Caps>, seed: u64) -> Job {
+pub fn job(table: &RecordBatch, layout: &Layout, caps: Option<ContributionCaps>, seed: u64) -> Job {
     let choice = ChoiceKey::draw(&mut Entropy::seeded(seed).draw().unwrap());
     Job { schema: table.schema(), layout: layout.clone(), caps, keys: None, choice }
 }
@@ -67,7 +67,7 @@ pub fn run_dealt(table: &RecordBatch, job: &Job, deal: &Deal, memory: &Memory) -
     bounding.finish(workers)
 }
 
-pub fn run(table: &RecordBatch, layout: &Layout, caps: Option<Caps>, seed: u64) -> Groups {
+pub fn run(table: &RecordBatch, layout: &Layout, caps: Option<ContributionCaps>, seed: u64) -> Groups {
     let deal = Deal { batch_rows: 1000, workers: 2 };
     run_dealt(table, &job(table, layout, caps, seed), &deal, &Memory::unlimited()).unwrap()
 }

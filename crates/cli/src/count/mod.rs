@@ -17,9 +17,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use reticent_durable::beside;
 use reticent_erase::Care;
-use reticent_ledger::Place;
 use reticent_ledger::accounting::Request;
-use reticent_ledger::keys::public_keys;
+use reticent_ledger::{Place, public_keys};
 use reticent_stream::SystemClock;
 use reticent_stream::count::source::input_by_name;
 use reticent_stream::count::{

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use reticent::text::{csv_line, json_line};
 use reticent_ledger::Record;
-use reticent_ledger::history::{COLUMNS, EXACT_COLUMNS};
 
 use super::{DatasetArgs, LedgerArgs};
 use crate::output::Format;
@@ -72,21 +71,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 struct Writer {
     format: Format,
     out: io::BufWriter<io::StdoutLock<'static>>,
-    widths: [usize; COLUMNS.len()],
-    page: Vec<[String; COLUMNS.len()]>,
+    widths: [usize; Record::COLUMNS.len()],
+    page: Vec<[String; Record::COLUMNS.len()]>,
 }
 
 impl Writer {
     fn new(format: Format) -> Self {
         let out = io::BufWriter::new(io::stdout().lock());
-        Self { format, out, widths: [0; COLUMNS.len()], page: Vec::new() }
+        Self { format, out, widths: [0; Record::COLUMNS.len()], page: Vec::new() }
     }
 
     fn start(&mut self) -> io::Result<()> {
         match self.format {
-            Format::Table => self.page.push(COLUMNS.map(String::from)),
+            Format::Table => self.page.push(Record::COLUMNS.map(String::from)),
             Format::Json => {}
-            Format::Csv => writeln!(self.out, "{}", EXACT_COLUMNS.join(","))?,
+            Format::Csv => writeln!(self.out, "{}", Record::EXACT_COLUMNS.join(","))?,
         }
         Ok(())
     }

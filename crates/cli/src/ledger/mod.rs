@@ -47,7 +47,7 @@ enum Command {
     History(history::Arguments),
     /// Verify the ledger: recompute every hash and every sum
     Verify(verify::Arguments),
-    /// Reopen a dataset that a failed run suspended
+    /// Reopen a dataset that a failed run, or many interrupted ones, suspended
     Reopen(reopen::Arguments),
 }
 

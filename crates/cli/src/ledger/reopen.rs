@@ -19,6 +19,8 @@ one person's rows, and no epsilon covers that. So its dataset is suspended: noth
 responsible for the data, have found out why. `reticent ledger history` shows the query. Raise the limit, or repair the file; if \
 the query was written to fail, talk to its author. Then reopen the dataset.
 
+20 interrupted runs suspend a dataset, too: when users press Ctrl-C can depend on how long a run takes, and so on the rows.
+
 Examples:
   reticent ledger history visits --last 5 --ledger budgets.sqlite
   reticent ledger reopen visits --ledger budgets.sqlite

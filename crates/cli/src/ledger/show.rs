@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use reticent::text::{json_line, printable};
-use reticent_ledger::account;
 use reticent_ledger::{Account, Budget, Component, Place, Spend, Terms};
 use reticent_plot::terminal::{framed_bar, plain_bar};
 
@@ -48,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     output::print(&match arguments.format {
         Format::Table => table(&place, &accounts),
         Format::Json => accounts.iter().map(|account| json_line(&account.to_json())).collect(),
-        Format::Csv => csv(&account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
+        Format::Csv => csv(&Account::COLUMNS.join(","), accounts.iter().flat_map(Account::rows)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -64,7 +63,11 @@ fn table(place: &Place, accounts: &[Account]) -> String {
         let (name, suspension) = (printable(&account.dataset.name), account.suspended?);
         Some(format!("{name} is suspended: {suspension}; `reticent ledger reopen` lifts the suspension\n"))
     });
-    format!("Ledger {location}\n{table}\n{}", suspended.collect::<String>())
+    let interrupted = accounts.iter().filter(|account| account.interrupted > 0).map(|account| {
+        let (name, number) = (printable(&account.dataset.name), account.interrupted);
+        format!("{name}: users interrupted {number} run{}\n", if number == 1 { "" } else { "s" })
+    });
+    format!("Ledger {location}\n{table}\n{}", interrupted.chain(suspended).collect::<String>())
 }
 
 /// One row per unit and adjacency; the first also has the name and the number of charges.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use reticent::secrets::Quiet;
+use reticent_ledger::Hash;
 use reticent_ledger::accounting::{Request, check_public};
-use reticent_ledger::hash::Hash;
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;

@@ -12,12 +12,12 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reticent_erase::Care;
-use reticent_ledger::Location;
-use reticent_ledger::place::named_by_environment;
+use reticent_ledger::{Location, named_by_environment};
 use reticent_server::{Config, Server};
 
 use crate::exit::usage;
@@ -74,7 +74,8 @@ A configuration:
   step = \"1m\"
   epsilon = 1
 
-SIGTERM and SIGINT stop it cleanly: open requests finish, everything is durable, and the exit code is 0.";
+SIGTERM and SIGINT stop it cleanly: open requests finish, everything is durable, and the exit code is 0. A second signal ends \
+it at once, with exit code 1; queries that it was answering are recorded as interrupted.";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -102,9 +103,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .build()
         .context("cannot start threads")?;
     runtime.block_on(async {
-        let stop = signals::told_to_stop()?;
+        let ledger = signals::OpenLedger::default();
+        let stop = signals::told_to_stop(Arc::clone(&ledger))?;
         let server = Server::bind(config, &directory).await?;
         let (address, app) = (server.address(), server.app());
+        let _ = ledger.set(Arc::downgrade(&app.ledger));
         tracing::info!(data_directory = %directory.display(), version = env!("CARGO_PKG_VERSION"), "opened");
         // A terminal belongs to the owner; piped output may end up in a log.
         let mut link = format!("http://{address}/");

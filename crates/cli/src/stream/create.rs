@@ -1,7 +1,7 @@
 //! `reticent stream create`.
 
 use anyhow::Result;
-use reticent_ledger::keys::public_keys;
+use reticent_ledger::public_keys;
 use serde::Serialize;
 use serde_json::Value;
 

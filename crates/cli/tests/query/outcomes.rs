@@ -199,6 +199,13 @@ fn ctrl_c_ends_a_query_and_the_charge_stays() {
     assert!(said[0].starts_with("interrupted; what was charged stays charged"), "{said:?}");
     assert!(desk.fails(1, slow, arguments).ends_with(FAILED));
     assert_eq!(desk.all_charges(), 1);
+    // The owner sees how often that happens.
+    let show =
+        |format: &str| text(&desk.program().args(["ledger", "show", "--format", format]).output().unwrap().stdout);
+    assert!(show("table").contains("visits.csv: users interrupted 1 run\n"), "{}", show("table"));
+    assert!(show("json").contains("\"interrupted\":1,"), "{}", show("json"));
+    let history = text(&desk.program().args(["ledger", "history"]).output().unwrap().stdout);
+    assert!(history.contains("interrupted run number 1"), "{history}");
 }
 
 /// The attack: one person's rows decide whether the machine runs out of memory, and the system kills the process after the

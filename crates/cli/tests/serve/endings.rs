@@ -23,6 +23,36 @@ fn told_to_stop_it_finishes_and_ends_well() {
     assert_eq!(service.released("visits", 1)["value"].as_i64(), Some(10));
 }
 
+/// Ended at once, it records that running queries were interrupted. Killed, it cannot, and their dataset is suspended.
+#[test]
+fn told_twice_it_ends_and_records_what_it_interrupts() {
+    let place = Place::with_visits("twice-told");
+    let rows: String = (0..1_000_000).map(|row| format!("u{row},north,30\n")).collect();
+    place.write("visits.csv", &("user,region,age\n".to_owned() + &rows));
+    let slow = "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(region, 50000)) > 3";
+    let count = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 });
+    let visits = |service: &Service| service.get("/v1/datasets/visits").json();
+    for (signals, charges, code) in [(&["TERM", "TERM"][..], 1, Some(1)), (&["KILL"], 3, None)] {
+        let asked = json!({ "sql": slow, "epsilon": 1, "request_id": signals[0] });
+        let mut service = place.start();
+        let headers = [("Content-Type", "application/json")];
+        let _asked = service.say("POST", "/v1/query", &headers, asked.to_string().as_bytes());
+        wait_for("the charge", || (visits(&service)["charges"] == json!(charges)).then_some(()));
+        for signal in signals {
+            service.signal(signal);
+            // Two signals at once are one.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+        assert_eq!(service.ended().code(), code);
+        let service = place.start();
+        let found = visits(&service);
+        assert_eq!((&found["charges"], &found["interrupted"]), (&json!(charges), &json!(1)), "{found}");
+        assert_eq!(found["suspended"].is_null(), signals[0] == "TERM", "{found}");
+        assert_eq!(service.post("/v1/query", &asked).status, 409, "it has no outcome, and is not computed again");
+        assert_eq!(service.post("/v1/query", &count).status, if signals[0] == "TERM" { 200 } else { 409 });
+    }
+}
+
 #[test]
 fn killed_it_loses_no_acknowledged_event_counts_none_twice_and_changes_no_release() {
     let place = Place::new("kill");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use reticent::privacy::{Adjacency, Guarantee};
-use reticent_ledger::{Budget, Dataset, DurableLedger, Event, Location, Terms};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Event, FailureKind, Location, Terms};
 
 /// The timeout for something that should not wait.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -200,7 +200,11 @@ fn a_process_that_is_killed_suspends_and_one_that_is_interrupted_does_not() {
         Command::new("kill").args([signal, &child.id().to_string()]).status().expect("it runs");
         child.wait().expect("it ends");
         let found = open().account("people").expect("readable").expect("there").suspended;
-        assert_eq!(found.is_some_and(|suspension| suspension.process_ended), suspended, "{signal}");
+        assert_eq!(
+            found.is_some_and(|suspension| suspension.failure == FailureKind::ProcessEnded),
+            suspended,
+            "{signal}"
+        );
     }
 }
 

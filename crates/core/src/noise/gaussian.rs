@@ -145,12 +145,6 @@ impl DiscreteGaussian {
         (-reach..=reach).map(|k| weight(k).over(&normaliser, precision).coarsen(precision, bits)).collect()
     }
 
-    /// An upper bound on P(|K| > t): exact up to rounding for σ ≤ 1000, and beyond that by comparison with the
-    /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20\].
-    pub fn two_sided_tail(&self, t: u64) -> f64 {
-        tail::TwoSided::new(self.sigma_squared.to_f64_up()).beyond(t)
-    }
-
     /// A t with P(|K| ≤ t) ≥ level: the smallest up to σ = 1000, and at most one larger beyond.
     ///
     /// # Errors

@@ -2,11 +2,14 @@
 //!
 //! An error that quotes its input also quotes a key that was put in the wrong place. Text written to a terminal, a log
 //! or a reply passes through [`hide`]; text that is stored or sent to others is refused if it [`holds_a_key`]. While
-//! rows are processed, [`Quiet`] keeps the messages of panics from being printed.
+//! rows are processed, [`Quiet`] keeps the messages of panics from being printed. [`burn_stack`] overwrites what they
+//! left on the stack, where nothing may be left.
 
 mod quiet;
+mod stack;
 
 pub use quiet::Quiet;
+pub use stack::burn_stack;
 
 use std::borrow::Cow;
 use std::ops::Range;

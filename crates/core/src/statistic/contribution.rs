@@ -156,15 +156,6 @@ impl Contribution {
         self.with_gaps().of_values(grid.lower(), grid.upper())
     }
 
-    /// The sensitivity of [`Grid::sum_of_all`], which substitutes a value for missing ones: under replace, a row that
-    /// is certainly there moves it by no more than the range.
-    ///
-    /// # Errors
-    /// If it does not fit in 64 bits.
-    pub fn of_sum_of_all(&self, grid: &Grid) -> Result<Sensitivity> {
-        self.of_values(grid.lower(), grid.upper())
-    }
-
     /// The same for a statistic that drops missing values: no row is certain to count.
     pub(crate) fn with_gaps(&self) -> Self {
         Self { rows: Rows::AtMost(self.rows.number()), ..*self }

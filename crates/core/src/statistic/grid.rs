@@ -137,6 +137,7 @@ impl Grid {
     }
 
     /// The sum of all values in steps, in which NaN and NULL count as the lower bound: no row is ever missing from it.
+    /// Its sensitivity is that [of values](super::Contribution::of_values) between the ends of the grid.
     ///
     /// ```
     /// # use reticent::statistic::{Bounds, Grid};

@@ -2,14 +2,18 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`sqlite`] | one file, several processes |
+//! | `sqlite` | [`Sqlite`]: one file, several processes |
 //! | `postgres` | one database, several machines; with the feature of that name |
 //! | `location` | the text form of a ledger's location |
 
-pub mod location;
+pub(crate) mod location;
 #[cfg(feature = "postgres")]
-pub mod postgres;
-pub mod sqlite;
+mod postgres;
+mod sqlite;
+
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
+pub use sqlite::Sqlite;
 
 use crate::entry::Row;
 use crate::error::Result;

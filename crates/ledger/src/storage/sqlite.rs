@@ -38,9 +38,10 @@ use super::{Pages, Storage};
 use crate::error::{Error, Result};
 
 /// "RtLg": SQLite's application id, which marks the file as a ledger.
-const FORM: Form = Form { application: 0x5274_4c67, version: 3, schema: SCHEMA, journal: Journal::Log };
-/// The version before charges said by which process they are computed. It has the same tables.
-const OLDER: i64 = 2;
+const FORM: Form = Form { application: 0x5274_4c67, version: 4, schema: SCHEMA, journal: Journal::Log };
+/// The versions before interrupted runs were counted (3), and before charges said by which process they are computed (2).
+/// They have the same tables.
+const OLDER: [i64; 2] = [2, 3];
 /// How long a writer waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -179,17 +180,18 @@ impl Sqlite {
             return Err(Error::Missing(self.path.display().to_string()));
         }
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
-        let older = Opening { form: Form { version: OLDER, ..FORM }, ..opening };
-        match (self.access, version) {
-            (Access::Write, OLDER) => {
+        let is_older = OLDER.contains(&version);
+        let older = Opening { form: Form { version, ..FORM }, ..opening };
+        match self.access {
+            Access::Write if is_older => {
                 // Another process may be doing the same.
                 older.prepare(&mut connection).or_else(|_| opening.prepare(&mut connection))?;
                 // From now on earlier versions of this program leave it alone.
                 connection.pragma_update(None, "user_version", FORM.version).map_err(failed)?;
             }
-            (Access::Write, _) => opening.prepare(&mut connection)?,
-            (Access::ReadOnly | Access::Immutable, OLDER) => older.identify(&connection)?,
-            (Access::ReadOnly | Access::Immutable, _) => opening.identify(&connection)?,
+            Access::Write => opening.prepare(&mut connection)?,
+            Access::ReadOnly | Access::Immutable if is_older => older.identify(&connection)?,
+            Access::ReadOnly | Access::Immutable => opening.identify(&connection)?,
         }
         Ok(connection)
     }

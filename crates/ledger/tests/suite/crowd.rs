@@ -8,10 +8,8 @@ use std::thread;
 
 use reticent::error::Explained;
 use reticent::ledger::{Accounting, ChargeOutcome, Keeper, OnInterruption};
-use reticent_ledger::entry::Row;
-use reticent_ledger::run::Holder;
 use reticent_ledger::storage::{Pages, Storage};
-use reticent_ledger::{DurableLedger, Event, Result, Spend};
+use reticent_ledger::{DurableLedger, Event, Holder, Result, Row, Spend};
 
 use super::{Place, ask, create, history, limited, open, pure, start_worker, tell, told, variable};
 

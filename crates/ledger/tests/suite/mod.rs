@@ -70,6 +70,8 @@ macro_rules! every_rule {
             a_stream_suspends_only_while_rows_are_read_for_it
             all_who_notice_at_once_record_it_once
             what_was_recorded_as_lost_is_not_kept
+            an_error_of_a_computation_suspends_with_a_text_of_its_own
+            interrupted_runs_are_counted_and_enough_of_them_suspend
         ]);
         $crate::suite::every_rule!(@ $attribute, $fresh, tampering [
             whatever_is_changed_is_found

@@ -7,7 +7,7 @@ use reticent::error::Explained;
 use reticent::ledger::{Accounting, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, Receipt, Releases};
 use reticent::mechanism::Laplace;
 use reticent::privacy::Adjacency;
-use reticent_ledger::{DurableLedger, Error, Spend, Suspension};
+use reticent_ledger::{DurableLedger, Error, FailureKind, Spend, Suspension};
 
 use super::{Fresh, ask, create, history, limited, open, pure, receipt, receipt_again, zcdp};
 
@@ -169,7 +169,7 @@ pub fn a_failure_suspends_until_somebody_reopens(fresh: Fresh) {
     let (failing, running) = (receipt(&ledger, &first), receipt(&ledger, &second));
     assert_eq!(ledger.fail(&failing, "failed").unwrap(), "failed");
     let suspended = |ledger: &DurableLedger| ledger.account("people").unwrap().unwrap().suspended;
-    let suspension = Suspension { entry: failing.entry, process_ended: false };
+    let suspension = Suspension { entry: failing.entry, failure: FailureKind::NoAnswer };
     // Also for another process; and whatever is asked, it costs nothing.
     for ledger in [&ledger, &open(&*place)] {
         assert_eq!(suspended(ledger), Some(suspension));

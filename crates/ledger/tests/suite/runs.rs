@@ -9,8 +9,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reticent::ledger::{Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED};
-use reticent_ledger::{DurableLedger, Error, Event, Result, Suspension};
+use reticent::ledger::{
+    COMPUTATION_ERROR, Charge, ChargeOutcome, Keeper, Ledger, OnInterruption, PROCESS_ENDED, ReleaseOutcome, RunResult,
+};
+use reticent_ledger::{DurableLedger, Error, Event, FailureKind, Hash, MOST_INTERRUPTED, Result, Suspension};
 
 use super::crowd::location_text;
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt_of, start_worker, tell, told, variable};
@@ -99,7 +101,7 @@ fn lost(ledger: &DurableLedger) -> Vec<u64> {
     let entries = history(ledger).into_iter();
     let lost = entries.filter_map(|entry| match entry.event {
         Event::Failed { charge, digest, .. } => {
-            assert_eq!(digest, reticent_ledger::hash::Hash::of(PROCESS_ENDED));
+            assert_eq!(digest, Hash::of(PROCESS_ENDED));
             Some(charge)
         }
         _ => None,
@@ -139,7 +141,7 @@ pub fn a_process_that_ends_before_its_outcome_suspends(fresh: Fresh) {
         }
         child.wait().unwrap();
         wait(&ledger);
-        let suspension = Suspension { entry: entries[1], process_ended: true };
+        let suspension = Suspension { entry: entries[1], failure: FailureKind::ProcessEnded };
         for ledger in [&ledger, &open(&*place)] {
             let refused = charge_and_keep(ledger, "people", "afterwards").unwrap_err();
             assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
@@ -242,9 +244,100 @@ pub fn what_was_recorded_as_lost_is_not_kept(fresh: Fresh) {
     for ended in [ledger.keep(&receipt, "17"), ledger.fail(&receipt, "failed")] {
         assert_eq!(ended, Err(Error::Unfinished));
     }
-    // A computation without an outcome is one that failed.
-    let nothing = |_| Err::<reticent::ledger::RunResult, _>(Error::Unfinished);
-    assert_eq!(ledger.release(&ask("people", "b", pure("0.1")), ABANDON, nothing), Err(Error::Unfinished));
-    assert!(ledger.charge(&ask("people", "c", pure("0.1")), ABANDON).unwrap_err().is_suspended());
     is_sound(&ledger);
+}
+
+/// A computation that returns an error has failed. What is recorded is the same for all errors, which may depend on the
+/// rows, and differs from what is recorded of a process that ended.
+pub fn an_error_of_a_computation_suspends_with_a_text_of_its_own(fresh: Fresh) {
+    let place = fresh();
+    let ledger = with_people(&*place);
+    for (request, error) in [("a", Error::Unfinished), ("b", Error::Damaged("a row".into()))] {
+        let charge = ask("people", request, pure("0.1"));
+        let nothing = |_| Err::<RunResult, _>(error.clone());
+        assert_eq!(ledger.release(&charge, ABANDON, nothing), Err(error.clone()));
+        let (_, receipt) = ledger.request("people", request).unwrap().unwrap();
+        let Some(Event::Failed { charge: failed, digest, .. }) = history(&ledger).pop().map(|entry| entry.event) else {
+            panic!("it is recorded")
+        };
+        assert_eq!((failed, digest), (receipt.entry, Hash::of(COMPUTATION_ERROR)));
+        let suspension = Suspension { entry: receipt.entry, failure: FailureKind::Error };
+        let refused = ledger.charge(&ask("people", "c", pure("0.1")), ABANDON).unwrap_err();
+        assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
+        assert!(refused.to_string().contains(COMPUTATION_ERROR), "{refused}");
+        // The request has no outcome, and is not computed again.
+        assert_eq!(ledger.release(&charge, ABANDON, nothing), Ok(ReleaseOutcome::Unfinished));
+        assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(receipt.entry));
+    }
+    is_sound(&ledger);
+}
+
+/// The attack: an analyst watches how long their own run takes, and interrupts it after a while or not. Each charge buys a
+/// bit about the rows that no ε covers.
+pub fn interrupted_runs_are_counted_and_enough_of_them_suspend(fresh: Fresh) {
+    let place = fresh();
+    let ledger = with_people(&*place);
+    let begin = |request: &str| permit(ledger.charge(&ask("people", request, pure("0.01")), ABANDON).unwrap());
+    let count = || {
+        let account = ledger.account("people").unwrap().unwrap();
+        (account.interrupted, account.suspended)
+    };
+    let interrupt = |name: &str, runs: u64| {
+        for run in 0..runs {
+            let (request, (before, suspended)) = (format!("{name} {run}"), count());
+            assert_eq!(suspended, None, "after {before} interrupted runs");
+            match run % 2 {
+                // The run notices that it was interrupted, and ends by itself.
+                0 => {
+                    let charge = ask("people", &request, pure("0.01"));
+                    let ended = |_| Ok::<_, Error>(RunResult::Interrupted("nothing".into()));
+                    let shown = ledger.release(&charge, ABANDON, ended);
+                    assert_eq!(shown, Ok(ReleaseOutcome::Fresh("nothing".into())));
+                    let replayed = ledger.release(&charge, ABANDON, ended);
+                    assert_eq!(replayed, Ok(ReleaseOutcome::Replayed("nothing".into())));
+                }
+                // The process is about to end.
+                _ => {
+                    begin(&request);
+                    ledger.interrupt().unwrap();
+                }
+            }
+            assert_eq!(count().0, before + 1);
+        }
+    };
+    let two_at_once = ["first", "second"].map(begin);
+    let stream = ledger.start(&ask("people", "stream", pure("0.01")).stream()).unwrap();
+    ledger.begin_run(&receipt_of(&stream)).unwrap();
+    interrupt("a", 1);
+    // Those that were still being computed count, too, once each.
+    assert!(two_at_once.iter().all(|receipt| ledger.keep(receipt, "17").is_ok()));
+    let before = count().0;
+    ledger.interrupt().unwrap();
+    assert_eq!(count(), (before + 1, None), "the stream's run");
+    ledger.interrupt().unwrap();
+    assert_eq!(count(), (before + 1, None), "nothing is left to be interrupted");
+
+    interrupt("b", MOST_INTERRUPTED - 3);
+    let (late, last) = (begin("late"), begin("last"));
+    assert_eq!(ledger.interrupted(&late, "nothing"), Ok("nothing".into()));
+    let suspension = Suspension { entry: late.entry, failure: FailureKind::Interrupted };
+    assert_eq!(count(), (MOST_INTERRUPTED, Some(suspension)));
+    let refused = ledger.charge(&ask("people", "refused", pure("0.01")), ABANDON).unwrap_err();
+    assert_eq!(refused, Error::Suspended { dataset: "people".into(), suspension });
+    assert!(refused.to_string().contains("users interrupted 20 runs"), "{refused}");
+    assert_eq!(ledger.account("others").unwrap().unwrap().interrupted, 0);
+    // One more does not hide that.
+    assert_eq!(ledger.interrupted(&last, "nothing"), Ok("nothing".into()));
+    assert_eq!(count(), (MOST_INTERRUPTED + 1, Some(Suspension { entry: last.entry, ..suspension })));
+    assert_eq!(ledger.reopen("people", "ada").unwrap(), Some(last.entry));
+    // The owner has looked: counting for the next suspension begins anew.
+    interrupt("c", MOST_INTERRUPTED - 1);
+    assert_eq!(count(), (2 * MOST_INTERRUPTED, None));
+    // So it does after a failure.
+    ledger.fail(&begin("failing"), "failed").unwrap();
+    ledger.reopen("people", "ada").unwrap();
+    interrupt("d", MOST_INTERRUPTED);
+    assert_eq!(count().1.map(|suspension| suspension.failure), Some(FailureKind::Interrupted));
+    is_sound(&ledger);
+    assert_eq!(open(&*place).account("people").unwrap().unwrap().interrupted, 3 * MOST_INTERRUPTED);
 }

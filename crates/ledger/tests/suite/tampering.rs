@@ -2,9 +2,7 @@
 
 use reticent::error::Explained;
 use reticent::ledger::{Charge, Keeper, OnInterruption, Releases};
-use reticent_ledger::entry::Row;
-use reticent_ledger::hash::Hash;
-use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Error, Event, Spend};
+use reticent_ledger::{Budget, Dataset, DurableLedger, Entry, Error, Event, Hash, Row, Spend};
 
 use super::{Fresh, Place, ask, create, history, limited, open, pure, receipt};
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use crash_disk::Disk;
 use reticent_durable::FileId;
 use reticent_durable::{Files, Held};
-use reticent_ledger::storage::sqlite::Sqlite;
+use reticent_ledger::storage::Sqlite;
 use reticent_ledger::{DurableLedger, Entry, Result};
 
 /// The ledger's file.

@@ -1,8 +1,7 @@
 //! What was acknowledged, and whether it was kept.
 
 use reticent::ledger::Charge;
-use reticent_ledger::hash::Hash;
-use reticent_ledger::{DurableLedger, Entry, Error, Event};
+use reticent_ledger::{DurableLedger, Entry, Error, Event, Hash};
 
 use super::entries;
 use super::sums::{accounts, sums};
@@ -65,8 +64,8 @@ pub fn check(ledger: &DurableLedger, steps: &[Step], promises: &[Promise]) -> Re
     }
     let asked = |event: &Event| match event {
         Event::Opened { .. } | Event::Released { .. } => true,
-        // No workload sets a limit later, fails or reopens, or has a stream.
-        Event::Limited { .. } | Event::Failed { .. } | Event::Reopened { .. } => false,
+        // No workload sets a limit later, fails, is interrupted or reopens, or has a stream.
+        Event::Limited { .. } | Event::Failed { .. } | Event::Interrupted { .. } | Event::Reopened { .. } => false,
         Event::Began { .. } | Event::Computed { .. } => false,
         Event::Registered(dataset) => {
             steps.iter().any(|step| matches!(step, Step::Register(asked) if asked == dataset))

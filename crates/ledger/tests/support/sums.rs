@@ -57,6 +57,7 @@ pub fn sums(entries: &[Entry]) -> Result<Sums, String> {
             }
             Event::Limited { .. } => return Err("nobody set a limit".into()),
             Event::Opened { .. } | Event::Released { .. } | Event::Failed { .. } | Event::Reopened { .. } => {}
+            Event::Interrupted { .. } => return Err("nobody interrupted anything".into()),
             Event::Began { .. } | Event::Computed { .. } => return Err("nobody has a stream".into()),
         }
     }

@@ -88,6 +88,8 @@ pub struct DatasetView {
     pub spent: Vec<Spent>,
     /// The number of charges.
     pub charges: u64,
+    /// How many runs users have interrupted. When they do may depend on how long a run takes, and so on the rows.
+    pub interrupted: u64,
     /// The entry of a charge that ended without an answer: nothing more is charged until the owner has investigated and
     /// reopened the dataset. Null if it is not suspended.
     pub suspended: Option<u64>,
@@ -112,6 +114,7 @@ impl DatasetView {
             limit: limit.as_ref().map(Sum::of),
             spent: spent.collect(),
             charges: account.charges,
+            interrupted: account.interrupted,
             suspended: account.suspended.map(|suspension| suspension.entry),
         }
     }
@@ -329,6 +332,7 @@ fn entry(record: Record) -> EntryView {
         },
         Event::Released { .. } => plain("released"),
         Event::Failed { .. } => plain("failed"),
+        Event::Interrupted { .. } => plain("interrupted"),
         Event::Began { .. } => plain("began"),
         Event::Computed { .. } => plain("computed"),
         Event::Reopened { caller, .. } => EntryView { caller: Some(caller), ..plain("reopened") },

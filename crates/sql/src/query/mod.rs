@@ -10,6 +10,7 @@
 //! | `plan` | what is measured, how the budget is split, and what it costs |
 //! | `share` | the aggregates with their weights, and the design that shares the budget among them |
 //! | `weighed` | the answer where contribution limits are chosen privately |
+//! | `words` | what will be done, in words and in its summary |
 
 mod advice;
 mod checks;
@@ -19,6 +20,7 @@ mod noise_only;
 mod plan;
 mod share;
 mod weighed;
+mod words;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,12 +31,12 @@ use reticent::mechanism::range::ClampingBounds;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::secrets::Quiet;
-use reticent_bounding::{Bounding, Caps, ChoiceKey, Groups, Job, Layout, PublicKeys};
+use reticent_bounding::{Bounding, ChoiceKey, ContributionCaps, Groups, Job, Layout, PublicKeys};
 use reticent_table::Table;
 
 use crate::algebra::expr::MOST_TEXTS;
 use crate::algebra::{Data, Expr, Limits, Stability, Statistic, TooLarge};
-use crate::answer::{Answer, AskedBar, ChosenLimit, Shows, Summary, half_widths};
+use crate::answer::{Answer, AskedBar, Summary};
 use crate::bounded::Bounded;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
@@ -195,106 +197,15 @@ impl Query {
         self.options.adjacency
     }
 
-    /// What will be released, how, and at what cost.
-    pub fn summary(&self) -> Summary {
-        self.summary_of(&self.design, NOTHING_FOUND, Vec::new())
-    }
-
-    fn summary_of(&self, design: &Design, found: &Found, limits: Vec<ChosenLimit>) -> Summary {
-        let search = self.search.as_ref();
-        let has_bounds =
-            |of: &Expr| search.is_none_or(|search| !search.is_for(of) || search.found(of, found).is_some());
-        let mut split = release::explain::shares(design, has_bounds);
-        split.extend(search.iter().flat_map(|search| search.shares()));
-        split.extend(self.weighing.iter().flat_map(|weighed| weighed.weights.shares()));
-        // The threshold of weighed rows is known once their limits are.
-        let deciding = design.deciding().filter(|_| !design.weighed || !limits.is_empty());
-        let (max_groups, max_rows) = self.caps().map(|caps| (caps.groups, caps.rows)).unzip();
-        Summary {
-            guarantee: self.guarantee.to_string(),
-            unit: self.unit.to_string(),
-            adjacency: self.options.adjacency.to_string(),
-            max_groups,
-            max_rows,
-            limits,
-            split,
-            bounds: search.map(|search| search.words(found)).unwrap_or_default(),
-            half_widths: half_widths(
-                deciding,
-                Shows { quantiles: !design.ranks.is_empty(), without: self.has_unbarred(), weighed: design.weighed },
-            ) + &design.top.as_ref().map_or_else(String::new, |top| format!("; {}", top.words(design))),
-        }
-    }
-
     /// How much one unit may contribute.
     pub(crate) fn contribution(&self) -> &UnitContribution {
         &self.contribution
     }
 
     /// The contribution bounds; `None` if they are chosen privately.
-    fn caps(&self) -> Option<Caps> {
-        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
+    fn caps(&self) -> Option<ContributionCaps> {
+        let caps = ContributionCaps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         self.weighing.is_none().then_some(caps)
-    }
-
-    /// How one unit's contribution is bounded, in words; `None` if each row is a unit.
-    pub fn contribution_words(&self) -> Option<String> {
-        let Unit::Column(unit) = &self.unit else { return None };
-        let many =
-            |number: u64, what: &str| if number == 1 { format!("one {what}") } else { format!("{number} {what}s") };
-        Some(match self.caps() {
-            Some(Caps { groups, rows }) => {
-                let (rows, groups) = (many(rows, "row"), many(groups, "group"));
-                format!("each {unit} contributes at most {rows} to each of at most {groups}")
-            }
-            None => format!(
-                "all rows of each {unit} count, with less weight the more there are; how much a {unit} weighs at most is chosen privately"
-            ),
-        })
-    }
-
-    /// A description of what will be done; independent of the rows.
-    pub fn words(&self) -> String {
-        let many = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-        let mut text = match &self.unit {
-            Unit::Row => "Each row is treated as a different person.".to_owned(),
-            Unit::Column(unit) => {
-                let contribution = self.contribution_words().unwrap_or_default();
-                format!(
-                    "All rows with the same {unit} belong to one person: {contribution}. Rows without a {unit} are dropped."
-                )
-            }
-        };
-        text += match self.options.adjacency {
-            Adjacency::AddRemove => " The guarantee hides whether any one person is in the table",
-            Adjacency::Replace => " The guarantee hides one person's data, but not the number of people",
-        };
-        text += &format!("{}.", self.guarantee.caveat());
-        let keys = self.key_words().join(", ");
-        match (&self.keys, self.design.selects_keys()) {
-            (Some(known), _) if self.design.top.is_some() => {
-                let top = self.design.top.as_ref().map(|top| top.words(&self.design)).unwrap_or_default();
-                text += &format!(" The {} groups of {keys} are public: {top}.", known.len());
-            }
-            (Some(known), _) => {
-                let (groups, are) = (many(known.len() as u64, "group"), if known.len() == 1 { "is" } else { "are" });
-                text += &format!(
-                    " The {groups} of {keys} {are} public: all of them are released, empty ones too, and no others."
-                );
-            }
-            (None, true) => {
-                text += &format!(" The groups of {keys} come from the data: groups with too few units are withheld.");
-            }
-            (None, false) => text += " The answer covers all rows.",
-        }
-        for input in self.inputs.iter().filter(|input| input.table.is_json_lines()) {
-            text += &format!(
-                " Each line of {} is read as one JSON object: other lines are dropped, such as those of objects that span \
-                 several lines (jq -c . writes one per line), and lists in fields are NULL. How many there are is not disclosed.",
-                input.table.name()
-            );
-        }
-        text
     }
 
     /// Reads the rows and releases the answer. The permit must cover [`Query::guarantee`].
@@ -332,7 +243,7 @@ impl Query {
         // Keys count as inputs too.
         let measures = search.measures(&self.design, self.resolved.keys.len());
         let layout = Layout { unit: self.has_unit(), keys: 0, measures };
-        let caps = Caps { groups: 1, rows: search.rows };
+        let caps = ContributionCaps { groups: 1, rows: search.rows };
         let groups = self.measure(layout, caps, None, key)?;
         search.find(&groups, permit)
     }
@@ -442,7 +353,7 @@ impl Query {
 
     /// The measurements of each group. **Not private.**
     pub(crate) fn groups(&self, design: &Design, key: ChoiceKey) -> Result<Groups> {
-        let caps = Caps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
+        let caps = ContributionCaps { groups: self.contribution.groups(), rows: self.contribution.max_rows() };
         let keys = self.keys.as_ref().map(|keys| keys.typed.clone());
         self.measure(self.layout(design), caps, keys, key)
     }
@@ -485,7 +396,13 @@ impl Query {
     }
 
     /// Reads the rows. A reader that panics on one of them prints nothing.
-    fn measure(&self, layout: Layout, caps: Caps, keys: Option<PublicKeys>, choice: ChoiceKey) -> Result<Groups> {
+    fn measure(
+        &self,
+        layout: Layout,
+        caps: ContributionCaps,
+        keys: Option<PublicKeys>,
+        choice: ChoiceKey,
+    ) -> Result<Groups> {
         let _quiet = Quiet::new();
         let bounding = self.bounding(layout, self.has_unit().then_some(caps), keys, choice)?;
         let rows = &self.resolved.measured.rows;
@@ -495,7 +412,7 @@ impl Query {
     fn bounding(
         &self,
         layout: Layout,
-        caps: Option<Caps>,
+        caps: Option<ContributionCaps>,
         keys: Option<PublicKeys>,
         choice: ChoiceKey,
     ) -> Result<Bounding> {

@@ -110,6 +110,7 @@ impl UnitContribution {
     ///
     /// # Errors
     /// If it does not fit in 64 bits.
+    #[cfg(feature = "test-util")]
     pub fn bins_of_units(&self) -> Result<Sensitivity> {
         let each = self.weights.map_or(1, |caps| caps.groups << WEIGHT_BITS);
         Contribution::in_groups(self.adjacency, self.groups, Rows::AtMost(each))?.of_count()

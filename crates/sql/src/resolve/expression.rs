@@ -1,20 +1,16 @@
 //! Expressions.
 
-use arrow_array::Array;
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
-use super::coerce::{as_condition, as_integer, as_number, as_text, incomparable, same};
+use super::coerce::{as_condition, as_integer, as_text, same};
 use super::functions::{Call, call, cast, not, time};
+use super::operator::matching;
 use super::scope::{Body, Named, Written, column};
 use super::{Resolver, aggregates, literal, words};
-use crate::algebra::calendar::{Part, Span};
-use crate::algebra::column::Column;
-use crate::algebra::function::{Arithmetic, Comparison, Logic, Membership, Pattern, Text, Time};
+use crate::algebra::calendar::Part;
+use crate::algebra::function::{Arithmetic, Comparison, Logic, Time};
 use crate::algebra::{Data, Expr, Function, Type, Value};
 use crate::error::{Error, Result};
-
-/// How many values of a table are added to a set at a time.
-const ROWS: usize = 8192;
 
 /// What names in an expression refer to.
 #[derive(Clone, Copy)]
@@ -259,137 +255,6 @@ impl Resolver<'_> {
         if negated { not(found, &words) } else { Ok(found) }
     }
 
-    fn compared(
-        &mut self,
-        comparison: Comparison,
-        a: &ast::Expr,
-        b: &ast::Expr,
-        names: Names<'_>,
-        words: &str,
-    ) -> Result<Expr> {
-        let both = vec![self.expression(a, names)?, self.expression(b, names)?];
-        call(Function::Compare(comparison), same(both, words)?, words)
-    }
-
-    fn operator(
-        &mut self,
-        left: &ast::Expr,
-        op: &BinaryOperator,
-        right: &ast::Expr,
-        names: Names<'_>,
-        words: &str,
-    ) -> Result<Expr> {
-        use BinaryOperator as B;
-        let comparison = match op {
-            B::Eq => Some(Comparison::Equal),
-            B::NotEq => Some(Comparison::NotEqual),
-            B::Lt => Some(Comparison::Less),
-            B::LtEq => Some(Comparison::LessOrEqual),
-            B::Gt => Some(Comparison::Greater),
-            B::GtEq => Some(Comparison::GreaterOrEqual),
-            _ => None,
-        };
-        if let Some(comparison) = comparison {
-            return self.compared(comparison, left, right, names, words);
-        }
-        let arithmetic = match op {
-            B::Plus => Some(Arithmetic::Add),
-            B::Minus => Some(Arithmetic::Subtract),
-            B::Multiply => Some(Arithmetic::Multiply),
-            B::Divide => Some(Arithmetic::Divide),
-            B::Modulo => Some(Arithmetic::Remainder),
-            _ => None,
-        };
-        if let Some(arithmetic) = arithmetic {
-            return self.arithmetic(arithmetic, left, right, names, words);
-        }
-        let (a, b) = (self.expression(left, names)?, self.expression(right, names)?);
-        match op {
-            B::And | B::Or => {
-                let logic = if *op == B::And { Logic::And } else { Logic::Or };
-                call(Function::Logic(logic), vec![as_condition(a, words)?, as_condition(b, words)?], words)
-            }
-            B::StringConcat => call(Function::Text(Text::Concat), vec![as_text(a, words)?, as_text(b, words)?], words),
-            B::PGRegexMatch | B::PGRegexNotMatch => {
-                self.count_pattern()?;
-                matching(as_text(a, words)?, &b, false, *op != B::PGRegexMatch, words)
-            }
-            B::PGRegexIMatch | B::PGRegexNotIMatch => {
-                self.count_pattern()?;
-                matching(as_text(a, words)?, &b, true, *op != B::PGRegexIMatch, words)
-            }
-            other => Err(Error::Name(format!("unknown operator {other}"))),
-        }
-    }
-
-    fn arithmetic(
-        &mut self,
-        operation: Arithmetic,
-        left: &ast::Expr,
-        right: &ast::Expr,
-        names: Names<'_>,
-        words: &str,
-    ) -> Result<Expr> {
-        let spans = |written: &ast::Expr| match written {
-            ast::Expr::Interval(interval) => literal::interval(interval).map(Some),
-            _ => Ok(None),
-        };
-        match (operation, spans(left)?, spans(right)?) {
-            (_, None, None) => {}
-            (Arithmetic::Add, Some(span), None) => return added(self.expression(right, names)?, span, words),
-            (Arithmetic::Add, None, Some(span)) => return added(self.expression(left, names)?, span, words),
-            (Arithmetic::Subtract, None, Some(span)) => {
-                let span = span.negated().ok_or_else(|| Error::Name(format!("{words}: the interval is too long")))?;
-                return added(self.expression(left, names)?, span, words);
-            }
-            _ => return Err(Error::Name(format!("{words}: an interval can only be added to or taken from a date"))),
-        }
-        let (a, b) = (self.expression(left, names)?, self.expression(right, names)?);
-        match (operation, a.kind(), b.kind()) {
-            (Arithmetic::Subtract, Type::Date, Type::Date) => {
-                call(Function::Time(Time::DaysBetween), vec![a, b], words)
-            }
-            (Arithmetic::Add, Type::Date, Type::Integer) => call(Function::Time(Time::AddDays), vec![a, b], words),
-            (Arithmetic::Add, Type::Integer, Type::Date) => call(Function::Time(Time::AddDays), vec![b, a], words),
-            (Arithmetic::Subtract, Type::Date, Type::Integer) => {
-                let b = call(Function::Arithmetic(Arithmetic::Negate), vec![b], words)?;
-                call(Function::Time(Time::AddDays), vec![a, b], words)
-            }
-            _ => {
-                let both = same(vec![a, b], words)?;
-                let both = match both[0].kind() {
-                    Type::Integer | Type::Number => both,
-                    _ => both.into_iter().map(|one| as_number(one, words)).collect::<Result<_>>()?,
-                };
-                call(Function::Arithmetic(operation), both, words)
-            }
-        }
-    }
-
-    fn like(
-        &mut self,
-        of: &ast::Expr,
-        pattern: &ast::Expr,
-        escape: Option<&ast::ValueWithSpan>,
-        (ignore_case, negated): (bool, bool),
-        names: Names<'_>,
-        words: &str,
-    ) -> Result<Expr> {
-        let of = as_text(self.expression(of, names)?, words)?;
-        let escape = match escape.map(|escape| &escape.value) {
-            None => Some('\\'),
-            Some(ast::Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
-            Some(_) => return Err(Error::Name(format!("{words}: the escape must be a single character"))),
-        };
-        let Some(Value::Text(pattern)) = self.expression(pattern, names)?.as_constant().cloned() else {
-            return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 bytes"));
-        };
-        self.count_pattern()?;
-        let pattern = Pattern::like(&pattern, escape, ignore_case).map_err(|why| Error::unsupported(words, why))?;
-        let found = call(Function::Match(pattern), vec![of], words)?;
-        if negated { not(found, words) } else { Ok(found) }
-    }
-
     fn case(
         &mut self,
         operand: Option<&ast::Expr>,
@@ -456,67 +321,6 @@ impl Resolver<'_> {
         Call { name: &name, arguments, words }.resolve()
     }
 
-    fn one_of(&mut self, of: Expr, list: Vec<Expr>, negated: bool, words: &str) -> Result<Expr> {
-        if list.is_empty() {
-            return Ok(Expr::constant(Value::Boolean(negated)));
-        }
-        let mut all = same(std::iter::once(of).chain(list).collect(), words)?;
-        let of = all.remove(0);
-        let constants: Option<Vec<Value>> = all.iter().map(|one| one.as_constant().cloned()).collect();
-        if let Some(constants) = constants {
-            let set = Membership::new(of.kind(), &constants);
-            return self.in_set(of, set, negated, words);
-        }
-        let equal = |one: Expr| call(Function::Compare(Comparison::Equal), vec![of.clone(), one], words);
-        let equal = all.into_iter().map(equal).collect::<Result<_>>()?;
-        let found = together(Logic::Or, equal, words)?.unwrap_or(Expr::constant(Value::Boolean(false)));
-        if negated { not(found, words) } else { Ok(found) }
-    }
-
-    /// The same for the only column of a table, which may have millions of rows.
-    fn one_of_column(&mut self, of: Expr, list: &Data, negated: bool, words: &str) -> Result<Expr> {
-        if list.rows() == 0 {
-            return Ok(Expr::constant(Value::Boolean(negated)));
-        }
-        let (kind, column) = (list.kinds()[0], &list.columns()[0]);
-        // All values have one type, so that one of them decides which type they are compared in.
-        let first = (0..list.rows()).find(|&row| column.is_valid(row)).map_or(Value::Null, |row| list.cell(row, 0));
-        let of = same(vec![of, typed(first, kind)], words)?.swap_remove(0);
-        let mut set = Membership::empty(of.kind());
-        for from in (0..list.rows()).step_by(ROWS) {
-            let some = column.slice(from, ROWS.min(list.rows() - from));
-            let cast = match of.kind() == kind {
-                true => some.clone(),
-                false => {
-                    let rows = some.len();
-                    let cast = Function::Cast(of.kind());
-                    cast.apply(&[kind], of.kind(), &[Column::Array(some.clone())], rows).into_array(of.kind(), rows)
-                }
-            };
-            // Out of time, the values are any; otherwise each can be compared.
-            self.limits.check_size(0, set.bytes())?;
-            if let Some(row) = (0..some.len()).find(|&row| some.is_valid(row) && cast.is_null(row)) {
-                return Err(incomparable(&list.cell(from + row, 0), kind, of.kind()));
-            }
-            set.extend(&cast);
-        }
-        self.in_set(of, set, negated, words)
-    }
-
-    /// Sets are kept until the query is answered, equal ones once.
-    fn in_set(&mut self, of: Expr, set: Membership, negated: bool, words: &str) -> Result<Expr> {
-        let set = match self.sets.iter().find(|known| **known == set) {
-            Some(known) => known.clone(),
-            None => {
-                self.hold(set.bytes())?;
-                self.sets.push(set.clone());
-                set
-            }
-        };
-        let found = call(Function::In(set), vec![of], words)?;
-        if negated { not(found, words) } else { Ok(found) }
-    }
-
     /// The rows of a sub-query inside an expression: it may read public tables only, and must not refer to the outer
     /// query.
     fn constants_of(&mut self, query: &ast::Query, words: &str) -> Result<Data> {
@@ -543,27 +347,9 @@ pub(super) fn unnamed<'a>(argument: &'a ast::FunctionArg, words: &str) -> Result
     }
 }
 
-fn typed(value: Value, kind: Type) -> Expr {
+/// A constant that keeps its type if it is NULL.
+pub(super) fn typed(value: Value, kind: Type) -> Expr {
     if value.is_null() { Expr::null(kind) } else { Expr::constant(value) }
-}
-
-fn added(of: Expr, span: Span, words: &str) -> Result<Expr> {
-    // Adding hours to a date gives a timestamp.
-    let of = match of.kind() {
-        Type::Date if span.micros != 0 => cast(of, Type::Timestamp, words)?,
-        Type::Text => cast(of, Type::Timestamp, words)?,
-        _ => of,
-    };
-    call(Function::Time(Time::Add(span)), vec![of], words)
-}
-
-fn matching(of: Expr, pattern: &Expr, ignore_case: bool, negated: bool, words: &str) -> Result<Expr> {
-    let Some(Value::Text(pattern)) = pattern.as_constant() else {
-        return Err(Error::unsupported(words, "the pattern must be a constant of at most 1000 bytes"));
-    };
-    let pattern = Pattern::regular(pattern, ignore_case).map_err(|why| Error::unsupported(words, why))?;
-    let found = call(Function::Match(pattern), vec![of], words)?;
-    if negated { not(found, words) } else { Ok(found) }
 }
 
 /// The parts of `a AND b AND …`.
@@ -585,7 +371,7 @@ pub(super) fn all_of(conditions: Vec<Expr>) -> Result<Option<Expr>> {
 }
 
 /// Combines conditions in pairs, the pairs in pairs and so on: thousands of them are a dozen levels deep.
-fn together(logic: Logic, mut conditions: Vec<Expr>, words: &str) -> Result<Option<Expr>> {
+pub(super) fn together(logic: Logic, mut conditions: Vec<Expr>, words: &str) -> Result<Option<Expr>> {
     while conditions.len() > 1 {
         let mut pairs = Vec::new();
         let mut rest = conditions.into_iter();

@@ -16,6 +16,8 @@
 //! | `from` | tables, sub-queries, aliases |
 //! | `join` | joins: on the unit, with public tables, among public tables |
 //! | `expression` | expressions |
+//! | `operator` | comparisons, arithmetic, patterns |
+//! | `membership` | IN |
 //! | `functions` | function names |
 //! | `aggregates` | aggregates |
 //! | `coerce` | type coercion |
@@ -29,6 +31,8 @@ mod from;
 mod functions;
 mod join;
 mod literal;
+mod membership;
+mod operator;
 mod patience;
 mod query;
 mod range;

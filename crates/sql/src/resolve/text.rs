@@ -109,7 +109,7 @@ fn as_a_name(mut token: TokenWithSpan) -> TokenWithSpan {
 ///
 /// # Example
 /// ```
-/// let named = reticent_sql::resolve::text::tables("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user")?;
+/// let named = reticent_sql::text::tables("SELECT COUNT(*) FROM visits JOIN plans ON visits.user = plans.user")?;
 /// assert_eq!(named.into_iter().collect::<Vec<_>>(), ["plans", "visits"]);
 /// # Ok::<(), reticent_sql::Error>(())
 /// ```

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
-use reticent_sql::algebra::Limits;
-use reticent_sql::{JointQuery, Options, Query, QueryOutcome, Result, RunLimits, Unit};
+use reticent_sql::{JointQuery, Limits, Options, Query, QueryOutcome, Result, RunLimits, Unit};
 
 use super::{answered, attack, in_a_child, inputs, options, refused};
 

@@ -7,8 +7,7 @@ use std::fs;
 use reticent::noise::Entropy;
 use reticent::privacy::Guarantee;
 use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::release::exact::Exact;
-use reticent_sql::{Input, Options, Query, Range, Result, Table, Unit};
+use reticent_sql::{Exact, Input, Options, Query, Range, Result, Table, Unit};
 
 /// As many rows as the engine reads at once, so that a unit at the front shifts the start of all later batches.
 const BATCH: usize = 8192;

@@ -38,8 +38,7 @@ use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::release::exact::Exact;
-use reticent_sql::{Input, Options, Query, Range, Result, Table, Unit};
+use reticent_sql::{Exact, Input, Options, Query, Range, Result, Table, Unit};
 
 /// People in each table, each with one row.
 const PEOPLE: usize = 2000;

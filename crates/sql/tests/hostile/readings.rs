@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use reticent_sql::algebra::Limits;
-use reticent_sql::resolve::text::{on_a_large_stack, parse};
+use reticent_sql::Limits;
+use reticent_sql::text::{on_a_large_stack, parse};
 use sqlparser::keywords::ALL_KEYWORDS;
 
 use super::in_a_child;

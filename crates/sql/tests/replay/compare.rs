@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reticent_sql::Answer;
 use reticent_sql::answer::Entry;
-use reticent_sql::release::exact::Exact;
+use reticent_sql::{Answer, Exact};
 
 /// The largest fraction of its sensitivity that a statistic moved by.
 #[derive(Debug, Default)]

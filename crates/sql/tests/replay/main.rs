@@ -23,10 +23,8 @@ use reticent::Permit;
 use reticent::noise::Entropy;
 use reticent_sql::answer::Summary;
 use reticent_sql::bounding::ChoiceKey;
-use reticent_sql::engine::Engine;
-use reticent_sql::release::exact::Exact;
-use reticent_sql::resolve::text::PANICS;
-use reticent_sql::{Answer, Input, Query, Table};
+use reticent_sql::text::PANICS;
+use reticent_sql::{Answer, Engine, Exact, Input, Query, Table};
 
 use compare::Moved;
 use dice::Dice;

@@ -1,7 +1,7 @@
 //! One step per line.
 
 use reticent::continual::Stream;
-use reticent_erase::burn_stack;
+use reticent::secrets::burn_stack;
 use zeroize::Zeroize;
 
 use super::definition::Definition;
@@ -10,6 +10,7 @@ use super::error::{Error, Result};
 use super::lines::Lines;
 use super::reader::{Reader, Record};
 use super::released::{Event, releases_per_step};
+use crate::event::EVENT_FRAMES;
 
 /// The number of lines counted before saving and showing: enough to make the slow disk writes rare, with little memory.
 const MOST_AT_ONCE: usize = 1 << 17;
@@ -33,7 +34,7 @@ pub(super) fn run(engine: &mut Engine<'_>, lines: Lines, reader: Reader, skip: u
             values.clear();
             if erase {
                 values.zeroize();
-                burn_stack();
+                burn_stack::<EVENT_FRAMES>();
             }
             if attention? == Attention::Left {
                 return Ok(());

@@ -3,7 +3,7 @@
 use reticent::continual::keyed::Admission;
 use reticent::continual::{Stream, Unit};
 use reticent::privacy::Adjacency;
-use reticent_ledger::hash::Hash;
+use reticent_ledger::Hash;
 
 use super::definition::{Definition, Fields};
 use crate::plan::Plan;

@@ -5,10 +5,13 @@ use zeroize::{Zeroize, Zeroizing};
 use super::super::counter::{check_horizon, saturated};
 use super::super::stream::Unit;
 use super::design::Design;
-use super::erase::burn_stack;
 use super::seized::Seized;
 use crate::error::{Error, Result};
 use crate::permit::StreamPermit;
+use crate::secrets::burn_stack;
+
+/// 8 KiB: more than a step's frames take (drawing noise, one call of the generator, one of the operating system).
+const STEP_FRAMES: usize = 1 << 13;
 
 /// Counters of one design side by side: one for each lane.
 pub(super) struct Lanes<D: Design> {
@@ -39,7 +42,7 @@ impl<D: Design> Lanes<D> {
             return Ok(());
         }
         let opened = self.draw_for_opening();
-        burn_stack();
+        burn_stack::<STEP_FRAMES>();
         opened
     }
 
@@ -65,7 +68,7 @@ impl<D: Design> Lanes<D> {
         }
         self.open_step()?;
         self.put(lane, value);
-        burn_stack();
+        burn_stack::<STEP_FRAMES>();
         value.zeroize();
         Ok(())
     }
@@ -81,7 +84,7 @@ impl<D: Design> Lanes<D> {
     pub fn close_step(&mut self, released: impl FnMut(usize, i64)) -> Result<()> {
         self.open_step()?;
         let closed = self.draw_for_closing(released);
-        burn_stack();
+        burn_stack::<STEP_FRAMES>();
         closed
     }
 
@@ -103,7 +106,7 @@ impl<D: Design> Lanes<D> {
     pub fn advance(&mut self, value: &mut i64) -> Result<i64> {
         *value = self.design.stream().admit(*value);
         let taken = self.take(value);
-        burn_stack();
+        burn_stack::<STEP_FRAMES>();
         let released = taken?;
         value.zeroize();
         Ok(released)

@@ -43,7 +43,6 @@
 mod blocks;
 pub mod counter;
 pub mod design;
-mod erase;
 pub mod keyed;
 mod lanes;
 pub mod past;

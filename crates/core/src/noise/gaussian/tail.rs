@@ -21,7 +21,8 @@ impl TwoSided {
         Self { sigma_squared, summed: (sigma <= SUMMED_UP_TO).then(|| (end, all())) }
     }
 
-    /// An upper bound on P(|K| > t).
+    /// An upper bound on P(|K| > t): exact up to rounding where tails are summed, and beyond that by comparison with the
+    /// continuous law, P(K ≥ t+1) ≤ P(N ≥ t) \[CKS20\].
     pub fn beyond(&self, t: u64) -> f64 {
         let Some((end, all)) = self.summed else {
             let scaled = t as f64 / (self.sigma_squared.sqrt() * std::f64::consts::SQRT_2);

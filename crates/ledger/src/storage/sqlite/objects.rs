@@ -52,8 +52,8 @@ fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::Sqlite;
     use crate::storage::Storage;
-    use crate::storage::sqlite::Sqlite;
 
     #[test]
     fn nothing_is_written_where_a_trigger_could_undo_it() {
