@@ -18,8 +18,7 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
         };
         let law = match (batched, &design.batch, &design.threshold) {
             (None, _, Some((threshold, _))) => {
-                let scale = short(threshold.noise().scale().to_f64());
-                format!("discrete Laplace, scale {scale}; groups below {} are withheld", threshold.threshold())
+                format!("{}; groups below {} are withheld", threshold.noise(), threshold.threshold())
             }
             (Some(place), Some(batch), _) => batch.noise(*place).to_string(),
             _ => String::new(),
