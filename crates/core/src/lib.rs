@@ -136,6 +136,5 @@ mod send_and_sync {
         check::<crate::statistic::Ends>();
         check::<crate::statistic::Grid>();
         check::<crate::statistic::MomentsOf>();
-        check::<crate::statistic::Spread>();
     }
 }

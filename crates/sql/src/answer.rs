@@ -181,7 +181,7 @@ pub(crate) struct Shows {
 ///
 /// A group m units below the threshold is shown only if its noise is m or more. The excess of discrete Laplace noise of
 /// scale b over m is again exponential, so the number shown is further off than the half-width h with probability about
-/// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on.
+/// e^(−(h − m)/b): 5 % for m = 0, and always from m = h on. Gaussian noise exceeds m by less.
 pub(crate) fn half_widths(deciding: Option<(&str, u64)>, shows: Shows) -> String {
     let covers = if shows.weighed { WEIGHED } else { HALF_WIDTHS };
     let (quantiles, without) = (if shows.quantiles { INTERVALS } else { "" }, if shows.without { WITHOUT } else { "" });

@@ -174,14 +174,19 @@ fn causes_are_told_by_size() {
         keys: keys(),
         ..Asked::default()
     };
-    let dry =
-        prepared(&folder(), "SELECT k, COUNT(*) AS n, AVG(x) AS mean FROM t GROUP BY k", &asked).dry_run(None).unwrap();
-    let words: Vec<String> = dry.forecast.columns.iter().map(|column| column.causes_words()).collect();
+    let causes = |asked_for: &str| -> Vec<String> {
+        let sql = format!("SELECT k, {asked_for} FROM t GROUP BY k");
+        let dry = prepared(&folder(), &sql, &asked).dry_run(None).unwrap();
+        dry.forecast.columns.iter().map(|column| column.causes_words()).collect()
+    };
+    // A histogram has noise of its own; count and mean share one draw of noise, for all of ε.
+    let shared = "contribution limits, 2 rows × 3 groups (× 6); ε shared by 2 releases (× 2); noise that ε = 1 needs";
+    assert_eq!(causes("COUNT(*) AS n, HISTOGRAM(x, 5) AS h"), [shared; 2]);
     assert_eq!(
-        words,
+        causes("COUNT(*) AS n, AVG(x) AS mean"),
         [
-            "contribution limits, 2 rows × 3 groups (× 6); ε shared by 2 releases (× 2); noise that ε = 1 needs",
-            "contribution limits, 2 rows × 3 groups (× 6); ε shared by 2 releases (× 2); width of the bounds 0..100",
+            "contribution limits, 2 rows × 3 groups (× 6.2); noise that ε = 1 needs",
+            "contribution limits, 2 rows × 3 groups (× 6.1); width of the bounds 0..100",
         ]
     );
 }

@@ -14,7 +14,10 @@ const RUNS: u64 = 300;
 fn covered(values: &[f64], epsilon: &str, asked: &[(&str, f64)]) -> Vec<u64> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
-    fs::write(&path, values.iter().fold("x\n".to_owned(), |text, value| text + &format!("{value}\n"))).unwrap();
+    // NaN stands for a missing value.
+    let cell = |value: &f64| if value.is_nan() { String::new() } else { value.to_string() };
+    fs::write(&path, values.iter().fold("k,x\n".to_owned(), |text, value| text + &format!("a,{}\n", cell(value))))
+        .unwrap();
     let mut options = Options::new(Guarantee::Pure(epsilon.parse().unwrap()));
     options.bounds.insert("x".into(), Range::Public("0..100".parse().unwrap()));
     let list: Vec<&str> = asked.iter().map(|(sql, _)| *sql).collect();
@@ -61,6 +64,32 @@ fn bars_of_variances_cover_also_where_the_count_is_uncertain() {
         for ((sql, _), covered) in asked.iter().zip(covered(&values, epsilon, &asked)) {
             assert!(covered >= RUNS * 91 / 100, "{sql} of {rows} rows at ε = {epsilon}: {covered} of {RUNS}");
         }
+    }
+}
+
+/// With one draw of noise for several numbers, whose bars come from its law: counts and sums are covered no more often than
+/// they say. Three standard errors are 3.8 %.
+#[test]
+fn bars_of_numbers_with_one_draw_cover() {
+    for (rows, epsilon) in [(2000, "1"), (50, "0.3")] {
+        let values: Vec<f64> =
+            (0..rows).map(|row| if row % 4 == 0 { f64::NAN } else { f64::from(row * row % 97) }).collect();
+        let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+        let (n, sum) = (present.len() as f64, present.iter().sum::<f64>());
+        let variance = present.iter().map(|value| (value - sum / n).powi(2)).sum::<f64>() / n;
+        let asked = [
+            ("COUNT(*)", f64::from(rows)),
+            ("COUNT(x)", n),
+            ("SUM(x)", sum),
+            ("AVG(x)", sum / n),
+            ("VAR_POP(x)", variance),
+            ("STDDEV_POP(x)", variance.sqrt()),
+        ];
+        let covered = covered(&values, epsilon, &asked);
+        for ((sql, _), covered) in asked.iter().zip(&covered) {
+            assert!(*covered >= RUNS * 91 / 100, "{sql} of {rows} rows at ε = {epsilon}: {covered} of {RUNS}");
+        }
+        assert!(covered[..3].iter().all(|covered| *covered <= RUNS * 99 / 100), "{covered:?} of {RUNS}");
     }
 }
 

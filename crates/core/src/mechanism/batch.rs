@@ -44,8 +44,8 @@ pub struct Part {
 /// # Accuracy
 /// Every number of part i has the noise [`Batch::noise`], hence [`Batch::half_width`]. The error bar of the release is
 /// the largest of the parts' at 95 %: it holds for each number individually. Results computed from several parts have
-/// the half-widths of [`Ends`](crate::statistic::Ends), [`Spread`](crate::statistic::Spread) or
-/// [`Moments`](crate::statistic::Moments): a mean needs one part of the first kind, a variance one of the second.
+/// the half-widths of [`Ends`](crate::statistic::Ends) or [`Moments`](crate::statistic::Moments). Under pure ε,
+/// [`MaxNorm`](super::MaxNorm) has less noise for several statistics that are not histograms.
 ///
 /// # Algorithm
 /// Noise is drawn part by part and number by number: the draws depend on how many numbers there are, not on their

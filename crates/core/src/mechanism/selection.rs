@@ -403,17 +403,15 @@ mod tests {
         {
             let selection = selection(g, epsilon, delta, Adjacency::AddRemove);
             let (epsilon, delta) = (epsilon.parse().unwrap(), delta.parse().unwrap());
-            let threshold = Threshold::new(g, Adjacency::AddRemove, &epsilon, &delta).unwrap();
+            let threshold = Threshold::laplace(g, Adjacency::AddRemove, &epsilon, &delta).unwrap();
+            let crate::noise::Law::Laplace(noise) = threshold.noise() else { panic!("{}", threshold.noise()) };
             let mut gained = 0.0;
             for n in 1..selection.certain_from() + 5 {
                 let kept = real(&selection.keep.probability(n, BITS).hi);
                 // P(n + K ≥ τ), and 1 − P(K ≥ n − τ + 1) where n ≥ τ.
                 let tau = threshold.threshold();
-                let shown = if n < tau {
-                    threshold.noise().upper_tail(tau - n)
-                } else {
-                    Rational::ONE - threshold.noise().upper_tail(n - tau + 1)
-                };
+                let shown =
+                    if n < tau { noise.upper_tail(tau - n) } else { Rational::ONE - noise.upper_tail(n - tau + 1) };
                 assert!(kept >= shown, "{g} {n}: {} < {}", kept.to_f64(), shown.to_f64());
                 gained += kept.to_f64() - shown.to_f64();
             }

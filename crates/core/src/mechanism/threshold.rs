@@ -7,9 +7,11 @@ use dashu_int::ops::BitTest;
 
 use crate::error::{Error, Result};
 use crate::exact::Rational;
-use crate::noise::DiscreteLaplace;
+use crate::noise::{DiscreteLaplace, Law, RoundedGaussian};
+use crate::numeric::discrete_gaussian::two_sided_quantile;
 use crate::numeric::search::smallest_near;
 use crate::permit::Permit;
+use crate::privacy::calibration::{analytic_gaussian_delta, analytic_gaussian_sigma};
 use crate::privacy::{Adjacency, Delta, Epsilon, Guarantee};
 use crate::release::{ErrorBar, LEVEL, Release};
 
@@ -20,16 +22,17 @@ use crate::release::{ErrorBar, LEVEL, Release};
 ///
 /// # Privacy
 /// (ε, δ)-differential privacy for units that count once for each of at most g keys (`max_groups`; the caller must
-/// ensure this). The noise has scale g/ε under add/remove and 2g/ε under replace; q = P(1 + K ≥ τ) is the probability
-/// that a key with one unit appears; τ is the smallest whole number from 2 on with
+/// ensure this). Let Δ = g under add/remove and Δ = 2g under replace, and q = P(1 + K ≥ τ), the probability that a key
+/// with one unit appears.
+///
+/// **[Laplace noise](Threshold::laplace)** has scale Δ/ε; τ is the smallest whole number from 2 on with
 ///
 /// > 1 − (1−q)^g ≤ δ.
 ///
 /// *Proof.* Let D and D′ be neighbours. Split the keys whose counts differ into those that only D has (a of them), those
 /// that only D′ has (a′) and those that both have (b). A key that only one has counts exactly one unit there, and its
-/// count differs by 1 like all others, so a + a′ + b is at most Δ = g under add/remove and at most Δ = 2g under replace;
-/// and a, a′ ≤ g in both, because all of a belongs to the unit's data in D and all of a′ to its data in D′. The noise
-/// has scale Δ/ε.
+/// count differs by 1 like all others, so a + a′ + b ≤ Δ; and a, a′ ≤ g, because all of a belongs to the unit's data in D
+/// and all of a′ to its data in D′.
 /// Let S be a set of outcomes. Those that show a key only D has occur under D with probability at most 1 − (1−q)^a, and
 /// those that show a key only D′ has do not occur under D. On the others, S₀, write R and R′ for the law of the keys that
 /// both have: P(S₀) = (1−q)^a·R(S₀), P′(S₀) = (1−q)^a′·R′(S₀), and R(S₀) ≤ e^(εb/Δ)·R′(S₀) ≤ e^ε·R′(S₀). Hence
@@ -39,8 +42,27 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// Equality is reached if the unit is alone with g keys: no smaller threshold would do. Under replace it is g here, not
 /// 2g: only the keys that vanish count, in either direction.
 ///
+/// **[Gaussian noise](Threshold::gaussian)**, rounded, has the σ of \[BW18\] for ε, δ and a sensitivity of √Δ. With δ(j) its
+/// δ at ε for a sensitivity of √j (δ(0) = 0), τ is the smallest whole number from 2 on with
+///
+/// > m·q + δ(Δ − m) ≤ δ for every m = 1 … g.
+///
+/// *Proof.* As before, with R(S₀) ≤ e^ε·R′(S₀) + δ(b), because b counts that differ by 1 each differ by √b in the L2 norm
+/// and rounding is post-processing. Let m = max(a, a′) and u = 1 − q. If a ≥ a′, then P(S₀) − e^ε·P′(S₀) ≤ u^a·(R(S₀) −
+/// e^ε·R′(S₀)) ≤ u^m·δ(b); else it is at most (u^a − u^m)·R(S₀) + u^m·δ(b). In either case
+///
+/// > P(S) − e^ε·P′(S) ≤ 1 − u^m + u^m·δ(b) ≤ m·q + δ(Δ − m),
+///
+/// which for m = 0 is δ(Δ) ≤ δ by the choice of σ. So δ is not shared: a unit whose keys all vanish has no other counts that
+/// could reveal it. For many keys not every m is looked at: from n + 1 to 2n, m·q is at most 2n·q, and δ(Δ − m) at most
+/// δ(Δ − n − 1), and the sum of these bounds must be at most δ. So beyond 3 keys τ may be larger than it must be, but hardly.
+///
+/// [`Threshold::new`] takes the one of both with the smaller product of half-width and threshold: it is better in one of them
+/// by a larger factor than it is worse in the other. This depends on the parameters alone. At ε = 1 and δ = 10^−8 it is
+/// Gaussian noise from g = 6 on (add/remove).
+///
 /// Units may also have *weights* ([`Threshold::of_weights`]): a unit adds whole numbers w₁, w₂, … to the counts of at most
-/// g keys, with a total of at most s. The noise has scale s/ε (2s/ε under replace), and τ is the smallest number above s
+/// g keys, with a total of at most s. Laplace noise has scale s/ε (2s/ε under replace), and τ is the smallest number above s
 /// with
 ///
 /// > P(s + K ≥ τ) + (g − 1)·P(K ≥ τ) ≤ δ.
@@ -55,13 +77,13 @@ use crate::release::{ErrorBar, LEVEL, Release};
 /// cover less often than 95 %.
 ///
 /// # Algorithm
-/// \[KKMN09\], with [`DiscreteLaplace`] noise; τ is set in exact arithmetic by the noise law's own tail function. Keys
-/// come in key order, never in the order of the counts or of the data. [`Selection`](super::Selection) finds more keys,
-/// but gives no counts.
+/// \[KKMN09\], with [`DiscreteLaplace`] or [`RoundedGaussian`] noise; τ is set by the noise law's own tail function, in exact
+/// arithmetic for the former, with its rounding error added for the latter. Keys come in key order, never in the order of the
+/// counts or of the data. [`Selection`](super::Selection) finds more keys, but gives no counts.
 ///
 /// # Errors
-/// If `max_groups` is 0, δ is below 10^−300, the noise scale lies outside 0.001 to 2^50, or (when releasing) the permit
-/// does not cover (ε, δ).
+/// If `max_groups` is 0, δ is below 10^−300, there is no noise in range (a scale or σ from 0.001 to 2^50), or (when releasing)
+/// the permit does not cover (ε, δ).
 ///
 /// # Example
 /// ```
@@ -83,22 +105,52 @@ use crate::release::{ErrorBar, LEVEL, Release};
 #[derive(Debug, Clone)]
 pub struct Threshold {
     guarantee: Guarantee,
-    noise: DiscreteLaplace,
+    noise: Law,
     threshold: i64,
     error: ErrorBar,
 }
 
 impl Threshold {
-    /// For units with at most `max_groups` keys each.
+    /// For units with at most `max_groups` keys each: with Laplace or Gaussian noise, whichever is predicted to be better.
+    ///
+    /// # Errors
+    /// If `max_groups` is 0, δ is below 10^−300 or neither has noise in range.
+    pub fn new(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let laplace = Self::laplace(max_groups, adjacency, epsilon, delta);
+        let product = |one: &Self| (one.error.half_width() + 0.5) * one.threshold as f64;
+        match (laplace, Self::gaussian(max_groups, adjacency, epsilon, delta)) {
+            (Ok(laplace), Ok(gaussian)) if product(&gaussian) < product(&laplace) => Ok(gaussian),
+            (laplace, gaussian) => laplace.or(gaussian),
+        }
+    }
+
+    /// With Laplace noise.
     ///
     /// # Errors
     /// If `max_groups` is 0, δ is below 10^−300 or the noise scale lies outside 0.001 to 2^50.
-    pub fn new(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+    pub fn laplace(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let keys = touched_keys(max_groups, adjacency)?;
         check_delta(delta)?;
         let noise = DiscreteLaplace::new(&(&keys / epsilon.value()))?;
         let threshold = smallest_threshold(&noise, max_groups, delta.value());
-        Self::with(noise, threshold, epsilon, delta)
+        Self::with(Law::Laplace(noise), threshold, epsilon, delta)
+    }
+
+    /// With Gaussian noise.
+    ///
+    /// # Errors
+    /// If `max_groups` is 0 or so large that one key more or less makes no difference to a float, δ is below 10^−290, or σ
+    /// lies outside 0.001 to 2^50.
+    pub fn gaussian(max_groups: u64, adjacency: Adjacency, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+        let keys = touched_keys(max_groups, adjacency)?;
+        let sigma = analytic_gaussian_sigma(epsilon, delta, &Rational::ONE)?;
+        let noise = RoundedGaussian::with_sigma_squared(&(&keys * &sigma.square()))?;
+        let shown = shown_at_most(&noise.sigma(), max_groups, &keys, epsilon, delta)?;
+        // P(1 + K ≥ τ) = P(K ≥ t) with t = τ − 1 ≥ 1, half of P(|K| > t − 1).
+        let near = two_sided_quantile((2.0 * shown).min(0.9)) * noise.sigma().to_f64() + 0.5;
+        let t = smallest_near(near.ceil(), |t| noise.two_sided_tail(t - 1) / 2.0 <= shown);
+        let threshold = i64::try_from(t + 1).expect("40σ is below 2^56");
+        Self::with(Law::Rounded(noise), threshold, epsilon, delta)
     }
 
     /// For units that add whole numbers to the counts of at most `max_groups` keys each, with a total of at most `total`.
@@ -124,10 +176,10 @@ impl Threshold {
         let near = noise.approximate_tail(2.0 * delta.to_f64() / (1.0 + near));
         let threshold = smallest_near(near, |t| shows(t) <= *delta.value()).saturating_add(total);
         let threshold = i64::try_from(threshold).map_err(|_| Error::parameter("total", total, "at most 2^60"))?;
-        Self::with(noise, threshold, epsilon, delta)
+        Self::with(Law::Laplace(noise), threshold, epsilon, delta)
     }
 
-    fn with(noise: DiscreteLaplace, threshold: i64, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
+    fn with(noise: Law, threshold: i64, epsilon: &Epsilon, delta: &Delta) -> Result<Self> {
         let half_width = noise.half_width(&Rational::try_from(LEVEL)?)?;
         let error = ErrorBar::new(half_width as f64, LEVEL)?;
         Ok(Self { guarantee: Guarantee::Approx(epsilon.clone(), delta.clone()), noise, threshold, error })
@@ -139,7 +191,7 @@ impl Threshold {
     }
 
     /// The noise that is added to every count.
-    pub fn noise(&self) -> &DiscreteLaplace {
+    pub fn noise(&self) -> &Law {
         &self.noise
     }
 
@@ -204,6 +256,35 @@ fn smallest_threshold(noise: &DiscreteLaplace, max_groups: u64, delta: &Rational
     i64::try_from(t + 1).expect("thresholds stay below 2^61, see check_delta")
 }
 
+/// A q with m·q + δ(Δ − m) ≤ δ for every m = 1 … g, rounded down: see [`Threshold`].
+fn shown_at_most(sigma: &Rational, max_groups: u64, keys: &Rational, epsilon: &Epsilon, delta: &Delta) -> Result<f64> {
+    let (all, mut least, mut from) = (delta.value().to_f64_down(), f64::INFINITY, 1u64);
+    loop {
+        // m from `from` to `to`.
+        let to = max_groups.min((from - 1).saturating_mul(2)).max(from);
+        let others = (keys.clone() - Rational::from(from)).to_f64_up();
+        let of_others = if others > 0.0 {
+            // A root is off by one rounding, which this exceeds.
+            let sensitivity = Rational::from_f64_bits(libm::sqrt(others) * (1.0 + 4.0 * f64::EPSILON));
+            let sensitivity = sensitivity.expect("a root of a number of 64 bits is finite");
+            analytic_gaussian_delta(epsilon, sigma, &sensitivity)?.value().to_f64_up()
+        } else {
+            0.0
+        };
+        least = least.min((all - of_others) / to as f64);
+        if to == max_groups {
+            break;
+        }
+        from = to + 1;
+    }
+    // Both δ are rounded to the safe side; the difference, the quotient and this product are rounded once each. What is
+    // smaller is beyond the floats of the tail.
+    match least > 1e-300 {
+        true => Ok(least * (1.0 - 4.0 * f64::EPSILON)),
+        false => Err(Error::parameter("max_groups", max_groups, "less: noise does not hide one key among so many")),
+    }
+}
+
 /// 1 − (1−q)^g, rounded up by less than 2^−100 of q.
 ///
 /// The power is taken by squaring in fixed point, every product rounded down. With w fractional bits that loses at most
@@ -224,258 +305,4 @@ pub(super) fn some_of(q: &Rational, g: u64) -> Rational {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::exact::enclosure::{Enclosure, exp_neg};
-    use crate::mechanism::divergence::{self, BITS, Law, neighbours, product, zero};
-    use crate::noise::Entropy;
-
-    fn threshold(max_groups: u64, epsilon: &str, delta: &str, adjacency: Adjacency) -> Threshold {
-        Threshold::new(max_groups, adjacency, &epsilon.parse().unwrap(), &delta.parse().unwrap()).unwrap()
-    }
-
-    /// P(K = k) from the formula alone.
-    fn mass(scale: &Rational, k: i64) -> Enclosure {
-        let power = |k: u64| exp_neg(&(&Rational::from(k) / scale), BITS);
-        let (one, p) = (Enclosure::one(BITS), power(1));
-        one.minus(&p).over(&one.add(&p), BITS).times(&power(k.unsigned_abs()), BITS)
-    }
-
-    /// The law of what is shown of one key: nothing, or a noisy count from 0 to `reach`, or one beyond. For counts up to
-    /// `reach` the last is exact: beyond both counts the ratio of two such laws no longer changes. So is the first, with
-    /// noise down to −`reach` summed and the rest as 1 minus everything.
-    fn law(mechanism: &Threshold, count: u64, reach: u64) -> Law {
-        let mut law = vec![zero(); reach as usize + 3];
-        let mut hidden = Enclosure::one(BITS);
-        if count > 0 {
-            let scale = mechanism.noise.scale();
-            // Shown values are positive, so noise from −count on is all that can appear.
-            for noise in -(count as i64)..=(reach - count) as i64 {
-                if let Some(shown) = mechanism.shown(count, noise) {
-                    let mass = mass(scale, noise);
-                    hidden = hidden.minus(&mass);
-                    law[shown as usize] = mass;
-                }
-            }
-            // P(K > m) = p·P(K = m)/(1 − p) for m ≥ 0.
-            let last = (reach - count) as i64;
-            assert!(mechanism.shown(count, last + 1).is_some());
-            let p = exp_neg(&scale.recip().unwrap(), BITS);
-            let beyond = mass(scale, last).times(&p, BITS).over(&Enclosure::one(BITS).minus(&p), BITS);
-            hidden = hidden.minus(&beyond);
-            law[reach as usize + 1] = beyond;
-        }
-        law[reach as usize + 2] = hidden;
-        law
-    }
-
-    /// The exact δ of a mechanism over all neighbours with a few keys, where the other units' counts are `base` to `base`
-    /// + 2.
-    fn exact_delta(
-        mechanism: &Threshold,
-        base: u64,
-        keys: usize,
-        max_groups: u64,
-        adjacency: Adjacency,
-    ) -> (Rational, Rational) {
-        const MOST: u64 = 3;
-        let reach = mechanism.threshold() + base + MOST;
-        let laws: Vec<Law> = (0..=MOST).map(|count| compact(law(mechanism, base + count, reach))).collect();
-        let joint = |counts: &[u64]| product(&counts.iter().map(|&n| laws[n as usize].clone()).collect::<Vec<_>>());
-        let pairs: Vec<(Law, Law)> = neighbours(keys, MOST, max_groups as u32, adjacency == Adjacency::Replace)
-            .iter()
-            .map(|(left, right)| (joint(left), joint(right)))
-            .collect();
-        let epsilon = mechanism.guarantee.epsilon().unwrap().value();
-        divergence::worst(epsilon, pairs.iter().map(|(left, right)| (left, right)))
-    }
-
-    /// Shown values below 2 never occur: leave them out of the products.
-    fn compact(law: Law) -> Law {
-        law.into_iter().skip(2).collect()
-    }
-
-    const CASES: [(u64, &str, &str, Adjacency, usize); 9] = [
-        (1, "1", "0.01", Adjacency::AddRemove, 1),
-        (1, "0.5", "0.2", Adjacency::AddRemove, 2),
-        (1, "1", "1e-6", Adjacency::AddRemove, 2),
-        (2, "2", "0.01", Adjacency::AddRemove, 2),
-        (2, "3", "0.05", Adjacency::AddRemove, 3),
-        (1, "1", "0.1", Adjacency::Replace, 2),
-        (1, "3", "0.01", Adjacency::Replace, 2),
-        (1, "3", "1e-4", Adjacency::Replace, 3),
-        (2, "9", "0.1", Adjacency::Replace, 3),
-    ];
-
-    #[test]
-    fn the_threshold_is_the_smallest_that_keeps_the_promise() {
-        for (g, epsilon, delta, adjacency, keys) in CASES {
-            let mut mechanism = threshold(g, epsilon, delta, adjacency);
-            let delta: Rational = delta.parse().unwrap();
-            let (_, most) = exact_delta(&mechanism, 0, keys, g, adjacency);
-            assert!(most <= delta, "{g} {epsilon} {delta} {adjacency}: {}", most.to_f64());
-            // One less breaks it: so would `>` in the tail that sets τ against `≥` in the comparison with it.
-            mechanism.threshold -= 1;
-            let (least, _) = exact_delta(&mechanism, 0, keys, g, adjacency);
-            assert!(least > delta, "{g} {epsilon} {delta} {adjacency}: {}", least.to_f64());
-        }
-    }
-
-    #[test]
-    fn the_formula_is_the_exact_delta() {
-        for (g, epsilon, delta, adjacency, keys) in CASES {
-            let mechanism = threshold(g, epsilon, delta, adjacency);
-            let formula = some_of(&mechanism.noise.upper_tail(mechanism.threshold() - 1), g);
-            let (least, most) = exact_delta(&mechanism, 0, keys, g, adjacency);
-            assert!(least <= formula && formula <= &most + &"1e-30".parse().unwrap());
-        }
-    }
-
-    /// Mutants: the tail with `>`, the scale of the other adjacency, a unit's keys ignored in δ or in the scale.
-    #[test]
-    fn wrong_mechanisms_break_their_promise() {
-        // Thresholds are tested by rare keys, scales by common ones.
-        let broken = |mutant: &Threshold, base, keys, g, adjacency| {
-            let (least, _) = exact_delta(mutant, base, keys, g, adjacency);
-            least > *mutant.guarantee.delta().unwrap().value()
-        };
-        for (g, epsilon, delta, adjacency, keys) in CASES {
-            let right = threshold(g, epsilon, delta, adjacency);
-            let strict = (1..).find(|&t| some_of(&right.noise.upper_tail(t), g) <= delta.parse().unwrap()).unwrap();
-            let mutant = Threshold { threshold: strict as i64, ..right.clone() };
-            assert!(broken(&mutant, 0, keys, g, adjacency), "P(1 + K > τ) for P(1 + K ≥ τ)");
-            if g == 1 && adjacency == Adjacency::Replace {
-                let mutant = threshold(g, epsilon, delta, Adjacency::AddRemove);
-                assert!(broken(&mutant, mutant.threshold(), 2, g, adjacency), "scale g/ε for 2g/ε");
-            }
-            if g > 1 && adjacency == Adjacency::AddRemove {
-                let mutant = threshold(1, epsilon, delta, adjacency);
-                assert!(broken(&mutant, mutant.threshold(), 2, g, adjacency), "scale 1/ε for g/ε");
-            }
-        }
-        for (g, epsilon, delta, adjacency, _) in CASES.into_iter().take(7) {
-            let right = threshold(g, epsilon, delta, adjacency);
-            assert!(!broken(&right, right.threshold(), 2, g, adjacency), "the right one is not broken there");
-        }
-        let right = threshold(2, "2", "0.04", Adjacency::AddRemove);
-        let forgotten = smallest_threshold(&right.noise, 1, &"0.04".parse().unwrap());
-        assert!(broken(&Threshold { threshold: forgotten, ..right }, 0, 2, 2, Adjacency::AddRemove), "q ≤ δ");
-    }
-
-    /// The exact δ over all ways in which one unit can spread a total weight over two keys, beside others with weights up
-    /// to `base` + 1, or alone.
-    fn exact_delta_of_weights(
-        mechanism: &Threshold,
-        base: u64,
-        total: u64,
-        keys: usize,
-        replace: bool,
-    ) -> (Rational, Rational) {
-        let most = base + total + 1;
-        let reach = mechanism.threshold() + most;
-        let laws: Vec<Law> = (0..=most).map(|count| law(mechanism, count, reach)).collect();
-        let spread: Vec<[u64; 2]> =
-            (0..=total).flat_map(|one| (0..=total - one).map(move |other| [one, other])).collect();
-        let spread: Vec<[u64; 2]> = spread.into_iter().filter(|weights| keys == 2 || weights[1] == 0).collect();
-        let mut pairs = Vec::new();
-        for others in [[0, 0], [0, base], [base, base], [base + 1, 0]] {
-            let joint =
-                |weights: &[u64; 2]| product(&[0, 1].map(|key| laws[(others[key] + weights[key]) as usize].clone()));
-            let before = if replace { spread.clone() } else { vec![[0, 0]] };
-            pairs.extend(
-                before
-                    .iter()
-                    .flat_map(|left| spread.iter().map(|right| (joint(left), joint(right))).collect::<Vec<_>>()),
-            );
-        }
-        let epsilon = mechanism.guarantee.epsilon().unwrap().value();
-        divergence::worst(epsilon, pairs.iter().map(|(left, right)| (left, right)))
-    }
-
-    #[test]
-    fn weights_keep_the_promise_too() {
-        for (total, g, epsilon, delta, adjacency) in [
-            (3u64, 1, "2", "0.01", Adjacency::AddRemove),
-            (3, 2, "2", "0.02", Adjacency::AddRemove),
-            (2, 2, "3", "1e-3", Adjacency::Replace),
-        ] {
-            let of = |total: u64| {
-                let (epsilon, delta) = (epsilon.parse().unwrap(), delta.parse().unwrap());
-                Threshold::of_weights(total, g, adjacency, &epsilon, &delta).unwrap()
-            };
-            let exact = |mechanism: &Threshold, base: u64| {
-                exact_delta_of_weights(mechanism, base, total, g as usize, adjacency == Adjacency::Replace)
-            };
-            let (mechanism, delta) = (of(total), delta.parse::<Rational>().unwrap());
-            for base in [0, mechanism.threshold()] {
-                let (_, most) = exact(&mechanism, base);
-                assert!(most <= delta, "{total} {g} {epsilon} {adjacency}: {}", most.to_f64());
-            }
-            // Mutants: less noise than the total needs, and a threshold for units that add 1.
-            assert!(exact(&of(total - 1), mechanism.threshold()).0 > delta, "noise for {total} − 1");
-            let low = Threshold { threshold: mechanism.threshold - (total as i64 - 1), ..mechanism.clone() };
-            assert!(exact(&low, 0).0 > delta, "a threshold for weights of 1");
-            if g == 1 {
-                let lower = Threshold { threshold: mechanism.threshold - 1, ..mechanism };
-                assert!(exact(&lower, 0).0 > delta, "no smaller threshold would do");
-            }
-        }
-        let plain = threshold(1, "1", "1e-6", Adjacency::AddRemove);
-        let weighed =
-            Threshold::of_weights(1, 1, Adjacency::AddRemove, &"1".parse().unwrap(), &"1e-6".parse().unwrap());
-        assert_eq!(weighed.unwrap().threshold(), plain.threshold());
-    }
-
-    #[test]
-    fn powers_are_rounded_up_and_hardly() {
-        for (q, g) in [("0.3", 1u64), ("0.3", 7), ("1e-9", 1000), ("1/3", 64)] {
-            let q: Rational = q.parse().unwrap();
-            let none = Rational::ONE - q.clone();
-            let exact = Rational::ONE - (0..g).fold(Rational::ONE, |power, _| &power * &none);
-            let bound = some_of(&q, g);
-            assert!(bound >= exact && bound <= &exact + &(&q * &"1e-30".parse().unwrap()), "{q} {g}");
-        }
-    }
-
-    #[test]
-    fn keys_come_in_their_own_order_and_rare_ones_not_at_all() {
-        let counts: BTreeMap<String, u64> =
-            (0..500).map(|i| (format!("key {:03}", i * 7 % 500), [0, 1, 1000, u64::MAX][i % 4])).collect();
-        let mechanism = threshold(1, "1", "1e-30", Adjacency::AddRemove);
-        let mut permit = Permit::unaccounted_from(Entropy::seeded(5));
-        let released = mechanism.release(counts.clone(), &mut permit).unwrap();
-        let common: Vec<&String> = counts.iter().filter(|(_, n)| **n >= 1000).map(|(key, _)| key).collect();
-        assert_eq!(released.value().keys().collect::<Vec<_>>(), common);
-        assert!(released.value().values().all(|&count| (900..1100).contains(&count) || count > i64::MAX - 100));
-        assert!(mechanism.release(BTreeMap::<u8, u64>::new(), &mut permit).unwrap().value().is_empty());
-    }
-
-    /// Why the level of the error bar holds before selection only: a key three units below the threshold is shown if its noise is 3 or more,
-    /// and then exceeds the half-width, which is 3, with probability e^−1.
-    #[test]
-    fn keys_that_noise_alone_shows_are_often_outside_their_bar() {
-        let threshold = threshold(1, "1", "1e-6", Adjacency::AddRemove);
-        let (count, half_width) = (threshold.threshold() - 3, threshold.error.half_width());
-        let mut entropy = Entropy::seeded(3);
-        let mut draw = entropy.draw().unwrap();
-        let noise: Vec<i64> = (0..20_000).map(|_| threshold.noise.sample(&mut draw)).collect();
-        let covered = |among: &[i64]| {
-            among.iter().filter(|noise| noise.unsigned_abs() as f64 <= half_width).count() as f64 / among.len() as f64
-        };
-        let shown: Vec<i64> = noise.iter().copied().filter(|noise| threshold.shown(count, *noise).is_some()).collect();
-        assert!(covered(&noise) > 0.95 && covered(&shown) < 0.7, "{} {}", covered(&noise), covered(&shown));
-    }
-
-    #[test]
-    fn parameters_are_checked() {
-        let new = |g, epsilon: &str, delta: &str| {
-            Threshold::new(g, Adjacency::Replace, &epsilon.parse().unwrap(), &delta.parse().unwrap())
-        };
-        for (g, epsilon, delta) in [(0, "1", "1e-6"), (1, "1", "1e-301"), (1, "1e-16", "1e-6"), (u64::MAX, "1", "0.1")]
-        {
-            assert!(new(g, epsilon, delta).unwrap_err().is_parameter(), "{g} {epsilon} {delta}");
-        }
-        assert!(new(1 << 49, "1", "1e-300").unwrap().threshold() > 1 << 59, "the widest of all");
-        assert_eq!(new(1, "1", "0.99").unwrap().threshold(), 2, "never below 2");
-    }
-}
+mod tests;

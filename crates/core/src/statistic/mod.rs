@@ -9,7 +9,6 @@
 //! | [`ends`] | [`Ends`]: distances to both ends of the range, from which count, sum and mean follow |
 //! | [`histogram`] | counts per key, for keys known beforehand or not |
 //! | [`moments`] | [`Moments`]: count, centred sum and centred squares, from which mean and variance follow |
-//! | [`spread`] | [`Spread`]: values spread over three bins, from which count, mean and variance follow |
 //!
 //! # Bad values
 //! Values in the rows never cause an error. NaN and NULL are dropped, everything else (±∞ too) is clamped to the
@@ -42,7 +41,6 @@ pub mod ends;
 pub mod grid;
 pub mod histogram;
 pub mod moments;
-pub mod spread;
 
 pub use bounding::bound_contributions;
 pub use bounds::Bounds;
@@ -50,4 +48,3 @@ pub use contribution::{Contribution, Rows, Sensitivity};
 pub use ends::Ends;
 pub use grid::Grid;
 pub use moments::{Divisor, Moments, MomentsOf};
-pub use spread::{Spread, SpreadOf};

@@ -82,8 +82,13 @@ impl Moments {
     /// # Errors
     /// If it does not fit in 64 bits.
     pub fn squares_sensitivity(grid: &Grid, contribution: &Contribution) -> Result<Sensitivity> {
+        contribution.with_gaps().of_values(0, Self::largest_square(grid))
+    }
+
+    /// The most that one value can add to the sum of squares.
+    pub fn largest_square(grid: &Grid) -> i64 {
         let square = |steps: i64| MomentsOf::new(grid).term(steps).1;
-        contribution.with_gaps().of_values(0, square(grid.lower()).max(square(grid.upper())))
+        square(grid.lower()).max(square(grid.upper()))
     }
 
     /// Σx, from a released count and centred sum.

@@ -14,7 +14,7 @@ use crate::algebra::{Limits, Statistic};
 use crate::bounded::Bounded;
 use crate::error::Result;
 use crate::options::{Options, Range};
-use crate::release::design::Output;
+use crate::release::design::{Output, Source};
 use crate::release::{Design, explain};
 use crate::resolve::text::on_a_large_stack;
 use crate::resolve::{KeyWords, Resolved};
@@ -201,7 +201,9 @@ impl Query {
             let what = format!("contribution limits, {} × {}", many(caps.rows, "row"), many(caps.groups, "group"));
             add(variant().with_limits(|_| 1, true, true), what);
         }
-        let releases = explain::shares(&self.design, |_| true).len() as u64;
+        // Numbers with one draw of noise are one release.
+        let in_box = self.design.additive.iter().filter(|paid| paid.source == Source::Box).count();
+        let releases = (explain::shares(&self.design, |_| true).len() - in_box.saturating_sub(1)) as u64;
         if let Some(budget) = times(&self.options.guarantee, releases).filter(|_| releases > 1) {
             let budget_name = if matches!(budget, Guarantee::Zcdp(_)) { "ρ" } else { "ε" };
             add(variant().with_budget(budget), format!("{budget_name} shared by {releases} releases"));

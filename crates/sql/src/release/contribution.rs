@@ -74,6 +74,14 @@ impl UnitContribution {
         self.rows.of_count()
     }
 
+    /// The sensitivity of sums of whole numbers from `lower` to `upper`, one for every row.
+    ///
+    /// # Errors
+    /// If it does not fit in 64 bits.
+    pub fn of_values(&self, lower: i64, upper: i64) -> Result<Sensitivity> {
+        self.rows.of_values(lower, upper)
+    }
+
     /// The sensitivity of counts of units: each counts once per group, however many rows it has there.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! The noise.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_select::filter::filter;
@@ -12,10 +11,12 @@ use reticent::release::{LEVEL, joint_level};
 use reticent::statistic::{Divisor, Ends, Grid, Moments};
 use reticent_bounding::{Group, Groups, Measured, WEIGHT_BITS};
 
-use super::correction::{Correction, ReleasedTotals, deviations};
-use super::design::{Additive, Design, Output, Paid};
+use super::correction::{Correction, ReleasedTotals};
+use super::design::{Additive, Design, Output, Paid, Source};
 use super::interval::Interval;
-use super::values::{Bar, Cell, Released, Value, Widths};
+pub(crate) use super::numbers::{numbers, width};
+use super::values::{Bar, Cell, Released, Value};
+use super::widths::{EndsWidths, PartWidths, Widths};
 use crate::algebra::Value as Item;
 use crate::algebra::column::cell;
 use crate::algebra::data::sound;
@@ -34,18 +35,23 @@ pub fn draw(
     permit: &mut Permit,
 ) -> Result<Released> {
     let (groups, deciding) = select(design, groups, permit)?;
-    let mut batched = match &design.batch {
+    let mut batched = match &design.noise.batch {
         None => Vec::new(),
         Some(batch) => {
-            let in_batch = design.additive.iter().filter(|paid| paid.batched.is_some());
+            let in_batch = design.additive.iter().filter(|paid| matches!(paid.source, Source::Batch(_)));
             let exact = in_batch.map(|paid| numbers(&paid.part, &groups.groups)).collect();
             batch.release(exact, permit)?.into_value()
         }
     }
     .into_iter();
-    let noisy = |paid: &Paid| match paid.batched {
-        Some(_) => batched.next().unwrap_or_default(),
-        None => deciding.clone(),
+    let boxed = match &design.noise.boxed {
+        None => None,
+        Some(boxed) => Some((boxed, boxed.release(&groups.groups, permit)?)),
+    };
+    let noisy = |paid: &Paid| match (paid.source, &boxed) {
+        (Source::Batch(_), _) => batched.next().unwrap_or_default(),
+        (Source::Box, Some((boxed, released))) => boxed.numbers(&paid.part, released),
+        _ => deciding.clone(),
     };
     let mut additive: Vec<Vec<i64>> = design.additive.iter().map(noisy).collect();
     let correction = totals.map(|totals| totals.correction(design, &additive, groups.groups.len()));
@@ -118,8 +124,7 @@ pub fn of_numbers(
     half_width: impl Fn(&Paid, u64) -> Result<u64>,
 ) -> Result<Released> {
     let groups = keys.first().map_or(1, |column| column.len());
-    let of_two = |paid: &Paid, together: u64| Ok(half_width(paid, 2 * together)?.saturating_mul(2));
-    let widths = |together: u64| Widths::new(design, &half_width, of_two, together);
+    let widths = |together: u64| Widths::of_numbers(design, &half_width, together);
     let one = widths(1)?;
     let bars = Bars { design, correction: None, widths: &one };
     let column = |output: &Output| (0..groups).map(|group| bars.cell(output, &additive, group)).collect();
@@ -197,58 +202,6 @@ fn rounded(number: i64) -> i64 {
     number.saturating_add(1 << (WEIGHT_BITS - 1)) >> WEIGHT_BITS
 }
 
-/// How many numbers of a part each group has.
-pub(crate) fn width(part: &Additive) -> usize {
-    match part {
-        Additive::Ends(..) | Additive::Presence(_) => 2,
-        Additive::Bins(_, bins) => *bins as usize,
-        Additive::Rows | Additive::Units | Additive::Present(_) | Additive::Squares(..) => 1,
-    }
-}
-
-/// The exact numbers of a part, group by group.
-pub(crate) fn numbers(part: &Additive, groups: &[Group]) -> Vec<i64> {
-    let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let moments = |group: &Group, measure: usize| match &group.measured[measure] {
-        Measured::Moments(moments) => *moments,
-        _ => Moments::default(),
-    };
-    let present = |group: &Group, measure: usize| match &group.measured[measure] {
-        Measured::Count(count) => *count,
-        _ => 0,
-    };
-    let of = |group: &Group| -> Vec<i64> {
-        match part {
-            Additive::Rows => vec![whole(group.rows)],
-            Additive::Units => vec![whole(group.units)],
-            Additive::Present(measure) => vec![present(group, *measure)],
-            Additive::Presence(measure) => {
-                let present = present(group, *measure);
-                vec![present, whole(group.rows).saturating_sub(present)]
-            }
-            Additive::Ends(measure, grid) => {
-                let ends = ends(&moments(group, *measure), grid);
-                vec![ends.above_lower, ends.below_upper]
-            }
-            Additive::Squares(measure, _) => vec![moments(group, *measure).squares],
-            Additive::Bins(measure, bins) => match &group.measured[*measure] {
-                Measured::Bins(counts) => counts.clone(),
-                _ => vec![0; *bins as usize],
-            },
-        }
-    };
-    groups.iter().flat_map(of).collect()
-}
-
-/// A = S + N·(mid − L) and B = N·(U − mid) − S: the same statistic in another form.
-fn ends(moments: &Moments, grid: &Grid) -> Ends {
-    let (count, sum) = (i128::from(moments.count), i128::from(moments.sum));
-    let clamp = |sum: i128| sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    let above = sum + count * i128::from(grid.middle() - grid.lower());
-    let below = count * i128::from(grid.upper() - grid.middle()) - sum;
-    Ends { above_lower: clamp(above), below_upper: clamp(below) }
-}
-
 fn values(groups: &[Group], measure: usize) -> Vec<Vec<i64>> {
     let of = |group: &Group| match &group.measured[measure] {
         Measured::Values(values) => values.clone(),
@@ -269,44 +222,6 @@ struct Bars<'a> {
     design: &'a Design,
     correction: Option<&'a Correction>,
     widths: &'a Widths,
-}
-
-impl Widths {
-    /// With the noise of the design, where this many values must hold at once.
-    fn of_design(design: &Design, values: u64) -> Self {
-        // In whole rows; numbers are rounded by up to half of one.
-        let in_rows = |half_width: u64| if design.weighed { (half_width >> WEIGHT_BITS) + 2 } else { half_width };
-        let of_one = |paid: &Paid, together: u64| Ok(in_rows(design.half_width(paid, together)));
-        let of_two = |paid: &Paid, together: u64| Ok(in_rows(design.half_width_of_two(paid, together)));
-        let Ok(widths): Result<Self, Infallible> = Self::new(design, of_one, of_two, values);
-        widths
-    }
-
-    /// With given half-widths of numbers, and of sums of two, by part and by how many must hold at once.
-    fn new<E>(
-        design: &Design,
-        of_one: impl Fn(&Paid, u64) -> Result<u64, E>,
-        of_two: impl Fn(&Paid, u64) -> Result<u64, E>,
-        values: u64,
-    ) -> Result<Self, E> {
-        let half_widths = design.additive.iter().map(|paid| {
-            let of = |together: u64| of_one(paid, values * together);
-            Ok([of(1)?, of(2)?, of(3)?, of(4)?])
-        });
-        let of_one = half_widths.collect::<Result<Vec<_>, E>>()?;
-        let of_two = design.additive.iter().map(|paid| match paid.part {
-            Additive::Ends(..) | Additive::Presence(_) => {
-                let of = |together: u64| of_two(paid, values * together);
-                Ok([of(1)?, of(2)?, of(3)?])
-            }
-            _ => Ok([0; 3]),
-        });
-        let of_two = of_two.collect::<Result<Vec<_>, E>>()?;
-        let one = f64::from(1 << WEIGHT_BITS);
-        let weighed = design.additive.iter().filter(|_| design.weighed);
-        let variances = weighed.map(|paid| design.variance(paid) / (one * one)).collect();
-        Ok(Self { of_one, of_two, variances, deviations: deviations(values) })
-    }
 }
 
 impl Bars<'_> {
@@ -337,14 +252,14 @@ impl Bars<'_> {
             }
             Output::CountOfEnds(part) => {
                 let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
-                let half_width = Ends::count_half_width(grid, self.sum_half_width(*part, 1));
+                let half_width = self.of_ends(*part).count;
                 // The count is an integer; rounding may move it half a step further.
                 let value = Value::Integer(ends.count(grid).round() as i64);
                 Cell { value, bar: Bar::HalfWidth((half_width + 0.5).floor()) }
             }
             Output::Sum(part) => {
                 let (ends, grid) = (self.ends(additive, *part, group), self.grid(*part));
-                real(ends.total(grid), Ends::total_half_width(grid, self.half_width(*part, 2)))
+                real(ends.total(grid), self.of_ends(*part).total)
             }
             Output::Mean(part) => {
                 let (mean, half_width) = self.mean(*part, additive, group);
@@ -354,8 +269,11 @@ impl Bars<'_> {
                 let grid = self.grid(*ends);
                 let (count, sum) = self.ends(additive, *ends, group).to_count_and_sum(grid);
                 let released = [count, sum, additive[*squares][group]];
-                let (counts, sums) = Ends::count_and_sum_half_widths(grid, self.sum_half_width(*ends, 3));
-                let half_widths = [counts, sums, self.half_width(*squares, 3)];
+                let (counts, sums) = self.of_ends(*ends).count_and_sum;
+                let PartWidths::Squares(of_squares) = self.widths.parts[*squares] else {
+                    unreachable!("squares are squares")
+                };
+                let half_widths = [counts, sums, of_squares];
                 let divisor = if *sample { Divisor::CountMinusOne } else { Divisor::Count };
                 let variance = Moments::variance(grid, divisor, released);
                 match root {
@@ -379,7 +297,8 @@ impl Bars<'_> {
     /// The same with its half-width, corrected if rows were weighed.
     fn counted(&self, part: usize, numbers: &[i64]) -> (i64, f64) {
         let Some(correction) = self.correction else {
-            let half_width = if numbers.len() == 2 { self.sum_half_width(part, 1) } else { self.half_width(part, 1) };
+            let PartWidths::Count(of_one, of_two) = self.widths.parts[part] else { unreachable!("counts are counts") };
+            let half_width = if numbers.len() == 2 { of_two } else { of_one };
             return (numbers.iter().fold(0, |sum: i64, number| sum.saturating_add(*number)), half_width as f64);
         };
         let (count, variance) = self.corrected(correction, part, numbers);
@@ -398,7 +317,7 @@ impl Bars<'_> {
     fn mean(&self, part: usize, additive: &[Vec<i64>], group: usize) -> (f64, f64) {
         let (ends, grid) = (self.ends(additive, part, group), self.grid(part));
         match self.correction {
-            None => (ends.mean(grid), ends.mean_half_width(grid, self.half_width(part, 2))),
+            None => (ends.mean(grid), self.of_ends(part).mean(&ends, grid)),
             Some(correction) => {
                 let Widths { variances, deviations, .. } = self.widths;
                 correction.shift(part).of_mean(grid, &ends, variances[part], *deviations)
@@ -411,14 +330,11 @@ impl Bars<'_> {
         width(&self.design.additive[part].part)
     }
 
-    /// The half-width of one number, where `together` of them must hold at once.
-    fn half_width(&self, part: usize, together: usize) -> u64 {
-        self.widths.of_one[part][together - 1]
-    }
-
-    /// The half-width of the sum, or the difference, of two numbers of a part.
-    fn sum_half_width(&self, part: usize, together: usize) -> u64 {
-        self.widths.of_two[part][together - 1]
+    fn of_ends(&self, part: usize) -> EndsWidths {
+        match self.widths.parts[part] {
+            PartWidths::Ends(widths) => widths,
+            _ => unreachable!("counts and sums are ends"),
+        }
     }
 
     fn grid(&self, part: usize) -> &Grid {

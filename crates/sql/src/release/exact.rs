@@ -17,6 +17,9 @@ pub struct Exact {
     pub units: (Vec<u64>, u64),
     /// Numbers, by part.
     pub parts: Vec<ExactPart>,
+    /// The vectors that get one draw of noise each: all numbers, how many there are in each group, and the most that one unit
+    /// moves them, the largest of each group added up.
+    pub boxed: (Vec<i64>, usize, u64),
     /// Values that are ranked or compared, by measure and group, and the most that one unit adds and removes.
     pub values: (Vec<Vec<Vec<String>>>, u64),
 }
@@ -61,6 +64,9 @@ pub(crate) fn exact(design: &Design, touched: &UnitContribution, groups: &Groups
         keys: (0..groups.groups.len()).map(key).collect(),
         units: (groups.groups.iter().map(|group| group.units).collect(), touched.bins_of_units()?.l1()?),
         parts,
+        boxed: design.noise.boxed.as_ref().map_or((Vec::new(), 0, 0), |boxed| {
+            (boxed.exact(&groups.groups), boxed.coordinates(), boxed.sensitivity())
+        }),
         values: (measures, touched.in_groups().changed_rows()?),
     })
 }

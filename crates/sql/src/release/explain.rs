@@ -1,8 +1,7 @@
 //! A description of what is released for which part of the budget.
 
-use reticent::statistic::Ends;
-
-use super::design::{Additive, Design, Paid};
+use super::design::{Additive, Design, Noise, Paid, Source};
+use super::widths::{PartWidths, Widths};
 use crate::algebra::Expr;
 use crate::answer::Share;
 
@@ -10,19 +9,23 @@ use crate::answer::Share;
 pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share> {
     let has_bounds = |measure: usize| has_bounds(&design.inputs[design.measures[measure].column()]);
     let mut shares: Vec<Share> = design.top.iter().map(|top| top.share(design)).collect();
-    for paid in &design.additive {
-        let Paid { part, words, cost, sensitivity, batched, .. } = paid;
+    let widths = Widths::of_design(design, 1);
+    for (paid, of_part) in design.additive.iter().zip(&widths.parts) {
+        let Paid { part, words, cost, sensitivity, source, .. } = paid;
         let moves = |step: f64| {
             let most = sensitivity.l1().map_or(f64::NAN, |most| most as f64 * step);
             format!("L1 sensitivity over all groups: {}", short(most))
         };
-        let law = match (batched, &design.batch, &design.threshold) {
-            (None, _, Some((threshold, _))) => {
-                let scale = short(threshold.noise().scale().to_f64());
-                format!("discrete Laplace, scale {scale}; groups below {} are withheld", threshold.threshold())
+        let total = if let PartWidths::Ends(widths) = of_part { widths.total } else { 0.0 };
+        let law = match (source, &design.noise, &design.threshold) {
+            (Source::Threshold, _, Some((threshold, _))) => {
+                format!("{}; groups below {} are withheld", threshold.noise(), threshold.threshold())
             }
-            (Some(place), Some(batch), _) => batch.noise(*place).to_string(),
-            _ => String::new(),
+            (Source::Batch(place), Noise { batch: Some(batch), .. }, _) => batch.noise(*place).to_string(),
+            (Source::Box, Noise { boxed: Some(boxed), .. }, _) => {
+                format!("box noise (one draw for {} numbers of a group)", boxed.coordinates())
+            }
+            _ => unreachable!("every part has its noise"),
         };
         let (noise, half_width) = match part {
             _ if design.weighed => (format!("{}; grows with the contribution limit", name(&law)), None),
@@ -32,15 +35,14 @@ pub fn shares(design: &Design, has_bounds: impl Fn(&Expr) -> bool) -> Vec<Share>
             // Noise is proportional to the width of bounds that contain 0, as found ones do.
             Additive::Ends(measure, grid) if !has_bounds(*measure) => {
                 let width = grid.value(grid.upper()) - grid.value(grid.lower());
-                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2)) / width;
+                let half_width = total / width;
                 (format!("{}; ± {half_width:.1} × (HI − LO), the bounds that are found", name(&law)), None)
             }
             Additive::Squares(measure, _) if !has_bounds(*measure) => {
                 (format!("{}; grows with the square of the bounds that are found", name(&law)), None)
             }
             Additive::Ends(_, grid) => {
-                let half_width = Ends::total_half_width(grid, design.half_width(paid, 2));
-                (format!("{}; {}; the half-width is that of the sum", name(&law), moves(grid.step())), Some(half_width))
+                (format!("{}; {}; the half-width is that of the sum", name(&law), moves(grid.step())), Some(total))
             }
             Additive::Squares(..) => (name(&law).to_owned(), None),
         };

@@ -9,6 +9,7 @@ use arrow_array::{
 
 use super::correction::Correction;
 use super::interval::Interval;
+use super::widths::Widths;
 use crate::algebra::{Type, Value as Item};
 
 /// One released value.
@@ -51,19 +52,6 @@ pub struct Cell {
 impl Cell {
     /// A refusal.
     pub const REFUSED: Self = Self { value: Value::Refused, bar: Bar::Exact };
-}
-
-/// Half-widths of noisy numbers.
-#[derive(Debug, Clone)]
-pub struct Widths {
-    /// By part of the design, and by how many numbers must hold at once: 1 to 4.
-    pub of_one: Vec<[u64; 4]>,
-    /// The same for sums of two numbers, for the parts that have them.
-    pub of_two: Vec<[u64; 3]>,
-    /// The variance of one number of each part, in rows, if rows were weighed.
-    pub variances: Vec<f64>,
-    /// The half-width of an error, in standard deviations.
-    pub deviations: f64,
 }
 
 /// Everything that was released: groups in the order of their keys.

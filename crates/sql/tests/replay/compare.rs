@@ -48,6 +48,18 @@ pub fn exact(one: &Exact, other: &Exact, case: &str, moved: &mut BTreeMap<String
         assert!(l2_squared <= part.l2_squared, "{case}: {} moves by {l2_squared}", part.words);
         note(&part.words, l1 as f64 / part.l1 as f64);
     }
+    let (_, width, most) = one.boxed;
+    let apart = |key: &&String| {
+        let numbers = |exact: &Exact, number: usize| {
+            place(exact, key).map_or(0, |place| i128::from(exact.boxed.0[place * width + number]))
+        };
+        (0..width).map(|number| numbers(one, number).abs_diff(numbers(other, number))).max().unwrap_or(0)
+    };
+    let largest: u128 = all.iter().map(apart).sum();
+    assert!(largest <= most.into(), "{case}: vectors move by {largest}, not {most}");
+    if width > 0 {
+        note("box", largest as f64 / most as f64);
+    }
     let units: u64 = all
         .iter()
         .map(|key| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::noise::mass;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
@@ -11,7 +12,7 @@ use crate::exact::enclosure::Enclosure;
 use crate::mechanism::quantile::{law, targets};
 use crate::mechanism::range::end::EndChoice;
 use crate::mechanism::{ApproxBounds, Estimate, Moves, PerGroup, Quantile, Selection, Threshold, Top};
-use crate::noise::DiscreteLaplace;
+use crate::noise::Law;
 use crate::privacy::Adjacency;
 use crate::statistic::{Contribution, Rows};
 
@@ -21,6 +22,15 @@ pub(super) const SUBJECTS: &[Subject] = &[
         summary: "a key of unknown name with its count, if that is large; one unit added, at any count up to 40",
         is_exact: true,
         audit: threshold,
+    },
+    Subject {
+        name: "threshold-gaussian",
+        summary: "the same with Gaussian noise",
+        is_exact: true,
+        audit: |audit| {
+            let mechanism = gaussian_threshold(audit)?;
+            audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())?)
+        },
     },
     Subject {
         name: "selection",
@@ -94,15 +104,19 @@ pub(super) const SUBJECTS: &[Subject] = &[
 const MOST_UNITS: u64 = 40;
 
 fn threshold(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = Threshold::new(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
+    let mechanism = Threshold::laplace(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold())?)
+}
+
+pub(super) fn gaussian_threshold(audit: &Audit<'_>) -> Result<Threshold> {
+    Threshold::gaussian(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)
 }
 
 /// What is released for one key, for each count and the next: nothing, or a number from the threshold on.
 ///
 /// # Errors
 /// If the threshold is so large that computing its law takes too long.
-pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result<Vec<Pair>> {
+pub(super) fn threshold_pairs(noise: &Law, threshold: u64) -> Result<Vec<Pair>> {
     if threshold > 10_000 {
         let problem = format!(
             "epsilon is too small for an exact audit: the threshold would be {threshold}, and at most 10000 is possible"
@@ -111,9 +125,9 @@ pub(super) fn threshold_pairs(noise: &DiscreteLaplace, threshold: u64) -> Result
     }
     let first = threshold as i64;
     // 30 scales beyond what is tried: the omitted part is less likely than e^−30.
-    let beyond = (30.0 * noise.scale().to_f64()).min(2000.0) as i64;
+    let beyond = (30.0 * noise.scale()).min(2000.0) as i64;
     let last = first.max(MOST_UNITS as i64) + beyond;
-    let masses: Vec<Enclosure> = (0..=last + 1).map(|k| noise.mass(k, BITS)).collect();
+    let masses: Vec<Enclosure> = (0..=last + 1).map(|k| mass(noise, k)).collect();
     let law = |count: u64| -> Vec<Enclosure> {
         let shown = (first..=last).map(|value| match count {
             // A key without units cannot be released.

@@ -132,6 +132,15 @@ pub const SUBJECTS: &[Subject] = &[
         audit: keys_off_by_one,
     },
     Subject {
+        name: "mutant-keys-gaussian-off-by-one",
+        summary: "the same with Gaussian noise",
+        is_exact: true,
+        audit: |audit| {
+            let mechanism = keys::gaussian_threshold(audit)?;
+            audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)?)
+        },
+    },
+    Subject {
         name: "mutant-median-adjacency",
         summary: "the stable median, with the distance and constant of add/remove, under replace",
         is_exact: true,
@@ -371,6 +380,6 @@ fn refusal_not_random(audit: &Audit<'_>) -> Result<Report> {
 }
 
 fn keys_off_by_one(audit: &Audit<'_>) -> Result<Report> {
-    let mechanism = Threshold::new(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
+    let mechanism = Threshold::laplace(1, Adjacency::AddRemove, &audit.request.epsilon, &audit.request.delta)?;
     audit.exactly(audit.approx(), &threshold_pairs(mechanism.noise(), mechanism.threshold() - 1)?)
 }

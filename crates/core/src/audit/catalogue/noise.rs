@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::exact::Rational;
 use crate::exact::enclosure::Enclosure;
 use crate::mechanism::{AnalyticGaussian, Gaussian, Laplace, MaxNorm};
-use crate::noise::{DiscreteGaussian, RoundedGaussian};
+use crate::noise::{DiscreteGaussian, Law, RoundedGaussian};
 use crate::privacy::Epsilon;
 use dashu_int::UBig;
 
@@ -127,8 +127,17 @@ pub(super) fn rounded_pair(noise: &RoundedGaussian) -> Result<Pair> {
     Ok(Pair { inputs: "[0, 0] and [1, 1]".into(), outputs: outputs.collect() })
 }
 
+/// P(K = k).
+pub(super) fn mass(noise: &Law, k: i64) -> Enclosure {
+    match noise {
+        Law::Laplace(noise) => noise.mass(k, BITS),
+        Law::Gaussian(noise) => noise.masses(k.abs(), BITS).swap_remove(0),
+        Law::Rounded(noise) => rounded_mass(noise, k),
+    }
+}
+
 /// P(K = k), from enclosures in floats.
-pub(super) fn rounded_mass(noise: &RoundedGaussian, k: i64) -> Enclosure {
+fn rounded_mass(noise: &RoundedGaussian, k: i64) -> Enclosure {
     let bounds = noise.mass(k);
     let enclosure = |end: f64| Enclosure::rational(&Rational::from_f64_bits(end).unwrap_or(Rational::ZERO), BITS);
     Enclosure { lo: enclosure(bounds.lo).lo, hi: enclosure(bounds.hi).hi }

@@ -1,6 +1,6 @@
 //! Histograms, sums, means and variances of small tables.
 
-use super::noise::rounded_mass;
+use super::noise::mass;
 use super::{Audit, Report, Subject};
 use crate::audit::empirical::Input;
 use crate::audit::exact::{BITS, Output, Pair};
@@ -88,12 +88,7 @@ fn batch(audit: &Audit<'_>) -> Result<Report> {
 pub(super) fn batch_pair(noises: &[&Law; 2]) -> Pair {
     // Beyond these the ratio of the two laws no longer changes.
     const SHOWN: [i64; 4] = [-1, 0, 1, 2];
-    let mass = |part: usize, k: i64| match noises[part] {
-        Law::Laplace(noise) => noise.mass(k, BITS),
-        Law::Gaussian(noise) => noise.masses(k.abs(), BITS).swap_remove(0),
-        Law::Rounded(noise) => rounded_mass(noise, k),
-    };
-    let masses: Vec<Vec<_>> = [0, 1].map(|part| (0..=2).map(|k| mass(part, k)).collect()).into();
+    let masses: Vec<Vec<_>> = noises.map(|noise| (0..=2).map(|k| mass(noise, k)).collect()).into();
     let law = |added: i64, output: &[i64]| {
         let one = |place: usize| &masses[place / 2][(output[place] - added).unsigned_abs() as usize];
         one(0).times(one(1), BITS).times(&one(2).times(one(3), BITS), BITS)

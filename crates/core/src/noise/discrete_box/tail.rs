@@ -19,6 +19,19 @@
 //! > e^−y·Σ_{i≤D} yⁱ/i!·(1 − (1 − m/(t+½))·C(i, m)/C(D, m)),
 //!
 //! all of whose terms are positive. At D = m = 1 and without the correction it is e^−y, the tail of Laplace noise.
+//!
+//! **Sums** Σwᵢzᵢ of k coordinates: a coordinate is a number that is uniform within ±(R+½), rounded, and R + ½ ≤ G + 1, so
+//! |Σwᵢzᵢ| is at most G·X + 3/2·Σ|wᵢ| with X = |Σwᵢuᵢ|, the uᵢ uniform within ±1 and independent of G. Their sum exceeds x ≥ 0
+//! with probability Σ_σ (Πσᵢ)·(σ·w − x)₊^k/(2^k·k!·Πwᵢ), over all signs σ ∈ {−1, 1}^k, for wᵢ > 0. Given G = g the tail of G·X
+//! beyond τ is twice that at x = τ/g; with n = D − k and y = τ/(s·a), a = σ·w,
+//!
+//! > E\[(a − τ/G)₊^k\] = a^k/D!·e^−y·∫v^k·(y + v)^n·e^−v dv = a^k·e^−y·Σ_{i≤n} C(n, i)·(D−i)!/D!·yⁱ.
+//!
+//! Terms of different signs cancel if some weight is small compared with the largest. Such a weight is replaced by a 64th
+//! of the largest: a sum of independent, symmetric and unimodal numbers becomes less peaked if one of them is stretched
+//! \[A55\], so no tail becomes smaller.
+
+use crate::error::{Error, Result};
 
 /// Up to this scale, tails are summed term by term.
 const SUMMED_UP_TO: f64 = 64.0;
@@ -107,5 +120,72 @@ impl Radii {
             None => 4.0 * self.scale * self.scale * (self.coordinates + 1.0) * (self.coordinates + 2.0),
         };
         (of_sides - 1.0) / 12.0
+    }
+}
+
+/// A weighted sum of some coordinates, in units of the scale.
+pub(super) struct WeightedSum {
+    /// D
+    coordinates: u32,
+    /// Positive; none is small compared with the largest.
+    weights: Vec<f64>,
+}
+
+/// The most weights: every combination of their signs is looked at.
+const MOST_WEIGHTS: usize = 6;
+
+impl WeightedSum {
+    pub fn new(coordinates: u32, weights: &[f64]) -> Result<Self> {
+        let is_sound = weights.iter().all(|weight| weight.is_finite());
+        let largest = weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
+        let used = weights.iter().map(|weight| weight.abs()).filter(|weight| *weight > 0.0);
+        let weights: Vec<f64> = used.map(|weight| weight.max(largest / 64.0)).collect();
+        let most = MOST_WEIGHTS.min(coordinates as usize);
+        match is_sound && (1..=most).contains(&weights.len()) {
+            true => Ok(Self { coordinates, weights }),
+            false => {
+                Err(Error::parameter("number of weights", weights.len(), "from 1 to 6, and at most that of the law"))
+            }
+        }
+    }
+
+    /// What rounding to whole numbers adds: less than 3/2 for each coordinate.
+    pub fn rounding(&self) -> f64 {
+        1.5 * self.weights.iter().sum::<f64>()
+    }
+
+    /// The τ beyond which at most `allowed` lies, rounded up.
+    pub fn reach(&self, allowed: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 2000.0 * self.weights.iter().sum::<f64>());
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            if self.beyond(middle) * (1.0 + MARGIN) <= allowed { high = middle } else { low = middle }
+        }
+        high
+    }
+
+    /// P(G·X > τ)
+    fn beyond(&self, tau: f64) -> f64 {
+        let k = self.weights.len();
+        let signed = |signs: usize| {
+            let sign = |place: usize| if signs >> place & 1 == 1 { -1.0 } else { 1.0 };
+            let reach: f64 = self.weights.iter().enumerate().map(|(place, weight)| sign(place) * weight).sum();
+            let parity = (0..k).map(sign).product::<f64>();
+            if reach <= 0.0 { 0.0 } else { parity * self.term(tau / reach) * libm::pow(reach, k as f64) }
+        };
+        let divisor: f64 =
+            self.weights.iter().enumerate().map(|(place, weight)| 2.0 * weight * (place + 1) as f64).product();
+        2.0 * (0..1usize << k).map(signed).sum::<f64>() / divisor
+    }
+
+    /// e^−y·Σ_{i≤n} C(n, i)·(D−i)!/D!·yⁱ
+    fn term(&self, y: f64) -> f64 {
+        let n = self.coordinates - self.weights.len() as u32;
+        let (mut power, mut sum) = (libm::exp(-y), 0.0);
+        for i in 0..=n {
+            sum += power;
+            power *= y * f64::from(n - i) / (f64::from(i + 1) * f64::from(self.coordinates - i));
+        }
+        sum
     }
 }
