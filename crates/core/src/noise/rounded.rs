@@ -154,7 +154,7 @@ impl RoundedGaussian {
     }
 
     /// An upper bound on P(|K| > t) = P(|N| > t + ½).
-    fn two_sided_tail(&self, t: u64) -> f64 {
+    pub(crate) fn two_sided_tail(&self, t: u64) -> f64 {
         2.0 * upper_tail((t as f64 + 0.5) / self.sigma_up()).hi
     }
 
