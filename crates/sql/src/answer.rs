@@ -156,8 +156,9 @@ pub struct Share {
 pub const HALF_WIDTHS: &str = "95 % and covers noise only, not bias from clamping or contribution limits";
 
 /// The same, where contribution limits were chosen privately and corrected for.
-pub const WEIGHED: &str = "95 % and covers noise and contribution limits, unless the most active people gather in few groups, but not \
-                           bias from clamping; variances and standard deviations weigh each person alike, and cover noise only";
+pub const WEIGHED: &str = "95 % and covers noise and contribution limits, unless a few people have much of all rows or the most \
+                           active gather in few groups, but not bias from clamping; variances and standard deviations weigh each \
+                           person alike, and cover noise only";
 
 /// What is added where a column is computed from noisy values and has no error bar.
 const WITHOUT: &str = "; columns computed from noisy values and shown without ± have an unknown error, not none";

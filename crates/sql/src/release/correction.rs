@@ -85,6 +85,9 @@ struct Total {
 ///   units exceed it. It is taken to have a standard deviation of twice the average loss; for G groups of one size no
 ///   more than √(G − 1) times is possible, if one of them lost everything. So G = 1 has no such error.
 ///
+/// Heavier tails are covered less often: with 300 units whose numbers of rows are lognormal with σ = 2, a simulation covered
+/// counts in one of five answers. The words beside the answer say so.
+///
 /// These are independent, so their variances add up ([`deviations`]). If active units gather in few groups, more than 5 % of
 /// the groups may be outside, but no more than 1/k of them can have lost k times the average.
 ///
