@@ -78,5 +78,5 @@ pub use options::{Options, Range, Unit};
 pub use outcome::QueryOutcome;
 pub use query::{Input, Query};
 pub use reticent_bounding as bounding;
-pub use reticent_table::{Table, foreign_format};
+pub use reticent_table::{Delimiter, Table, foreign_format};
 pub use settings::{Asked, Settings};

@@ -1,6 +1,6 @@
 //! The table: its header before the charge, its rows after it.
 //!
-//! CSV is read here, one row per line; other formats are read as in private SQL.
+//! CSV is read here, one row per line; other formats and compressed files are read as in private SQL.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,8 +21,8 @@ type Lines = Vec<Box<[u8]>>;
 /// Names less similar than this are not suggested as typos.
 const ALIKE: f64 = 0.8;
 
-/// Formats that are read as in private SQL.
-const OTHER_FORMATS: [&str; 5] = ["tsv", "parquet", "arrow", "feather", "ipc"];
+/// Endings of files that are read as in private SQL.
+const OTHER_FORMATS: [&str; 7] = ["tsv", "parquet", "arrow", "feather", "ipc", "gz", "zst"];
 
 /// Formats without a header.
 const WITHOUT_COLUMNS: [&str; 3] = ["ndjson", "jsonl", "json"];
@@ -49,7 +49,8 @@ enum Rows<R> {
 pub(crate) type Block = Arc<[u8]>;
 
 impl Table {
-    /// Opens a CSV, TSV, Parquet or Arrow file, according to its extension (CSV by default), and reads its header.
+    /// Opens a CSV, TSV, Parquet or Arrow file, according to its extension (CSV by default), and reads its header. CSV and
+    /// TSV may be compressed.
     ///
     /// # Errors
     /// [`Error::Table`] if the file does not exist or has no header.
@@ -70,7 +71,7 @@ impl Table {
         }
         let files = reticent_sql::Table::open(TABLE, &name);
         let files = files.map_err(|error| faulty(TableFault::Format(error.to_string())))?;
-        let header = files.columns().unwrap_or_default();
+        let header = files.columns().ok_or_else(|| faulty(TableFault::FormatWithoutColumns))?;
         Ok(Self { rows: Rows::Files(Box::new(files)), header, name })
     }
 }
