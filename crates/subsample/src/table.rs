@@ -269,4 +269,21 @@ mod tests {
         let error = Table::new(reader, "x".into()).unwrap().deal(1, None, &mut |_| 0).unwrap_err();
         assert_eq!(error, Error::Reading);
     }
+
+    #[test]
+    fn compressed_files_are_read_as_in_private_sql() {
+        let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x2b\x2d\x4e\x2d\xb2\x4e\x4c\x4f\xe5\x2a\x35\xb4\x36\x36\xe0\x2a\x35\xb2\x36\x31\xe4\x02\x00\xc3\xe8\xa5\xbc\x15\x00\x00\x00";
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["people.csv.gz", "people.ndjson.gz"] {
+            std::fs::write(path(name), packed).unwrap();
+        }
+        let mut people = Table::open(&path("people.csv.gz")).unwrap();
+        assert_eq!(people.header(), ["user", "age"]);
+        let mut rows = Vec::new();
+        people.each_row(Some(0), |id, cells| rows.push((id.unwrap().to_vec(), cells[1].to_vec()))).unwrap();
+        assert_eq!(rows, [(b"u1".to_vec(), b"30".to_vec()), (b"u2".to_vec(), b"41".to_vec())]);
+        let fault = Table::open(&path("people.ndjson.gz")).unwrap_err();
+        assert!(matches!(fault, Error::Table { fault: TableFault::FormatWithoutColumns, .. }), "{fault}");
+    }
 }
