@@ -93,8 +93,8 @@ const MUTANTS: [Mutant; 8] = [
         broken: "the clock stands still",
         edits: &[(
             "crates/sql/src/resolve/mod.rs",
-            "Value::Timestamp(self.now)",
-            "Value::Timestamp(jiff::Timestamp::now().as_microsecond())",
+            "|now| Some(Value::Timestamp(now))",
+            "|_| Some(Value::Timestamp(jiff::Timestamp::now().as_microsecond()))",
         )],
     },
     Mutant {

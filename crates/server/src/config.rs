@@ -192,6 +192,9 @@ pub struct TableConfig {
     /// Whether the table is public and needs no protection.
     #[serde(default)]
     pub public: bool,
+    /// What separates the values of a CSV file: `,`, `;`, `|` or `tab`. Defaults to the one that is most frequent in its
+    /// header.
+    pub delimiter: Option<String>,
     /// The dataset whose budget is charged. Defaults to the table's name.
     pub dataset: Option<String>,
     /// Its policy: a file, or inline.

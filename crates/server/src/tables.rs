@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use reticent_durable::FileId;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms, Use};
 use reticent_sql::settings::policy::{Policy, Rules};
-use reticent_sql::{Input, Table, text};
+use reticent_sql::{Delimiter, Input, Table, text};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 pub struct Registered {
     name: String,
     location: String,
+    delimiter: Option<Delimiter>,
     /// The dataset whose budget is charged; `None` if the table is public.
     dataset: Option<String>,
     policy: Option<Policy>,
@@ -157,7 +158,13 @@ impl Tables {
 impl Registered {
     fn open(config: &Config, table: &TableConfig) -> Result<Self> {
         let location = config.path(&table.file);
-        let opened = Table::open(&table.name, &location)?;
+        let delimiter = table.delimiter.as_deref().map(str::parse::<Delimiter>).transpose();
+        let delimiter = delimiter.map_err(|why| Error::field("delimiter", format!("table {}: {why}", table.name)))?;
+        let opened = Table::open_separated(&table.name, &location, delimiter)?;
+        if opened.chosen_delimiter() != delimiter {
+            let message = format!("the table {} is not CSV, and has no delimiter; leave it out", table.name);
+            return Err(Error::field("delimiter", message));
+        }
         let policy = match &table.policy {
             None => None,
             Some(_) if table.public => {
@@ -173,7 +180,8 @@ impl Registered {
         };
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
         let (files, columns) = (opened.files().to_vec(), opened.columns());
-        let mut table = Self { name: table.name.clone(), location, dataset, policy, files, place: None, columns };
+        let name = table.name.clone();
+        let mut table = Self { name, location, delimiter, dataset, policy, files, place: None, columns };
         table.place = table.place_now();
         Ok(table)
     }
@@ -241,7 +249,7 @@ impl Registered {
     /// budget. New content at the same path, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
         // The table's path, and what else is there, is for the owner to know, not for callers.
-        let table = Table::open(&self.name, &self.location).map_err(|error| {
+        let table = Table::open_separated(&self.name, &self.location, self.delimiter).map_err(|error| {
             tracing::warn!("{error}");
             let name = &self.name;
             let message = format!("the table {name} can no longer be opened; its owner should check the files");

@@ -1,6 +1,6 @@
 //! The table: its header before the charge, its rows after it.
 //!
-//! CSV is read here, one row per line; other formats are read as in private SQL.
+//! CSV is read here, one row per line; other formats and compressed files are read as in private SQL.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,8 +21,8 @@ type Lines = Vec<Box<[u8]>>;
 /// Names less similar than this are not suggested as typos.
 const ALIKE: f64 = 0.8;
 
-/// Formats that are read as in private SQL.
-const OTHER_FORMATS: [&str; 5] = ["tsv", "parquet", "arrow", "feather", "ipc"];
+/// Endings of files that are read as in private SQL.
+const OTHER_FORMATS: [&str; 7] = ["tsv", "parquet", "arrow", "feather", "ipc", "gz", "zst"];
 
 /// Formats without a header.
 const WITHOUT_COLUMNS: [&str; 3] = ["ndjson", "jsonl", "json"];
@@ -49,7 +49,8 @@ enum Rows<R> {
 pub(crate) type Block = Arc<[u8]>;
 
 impl Table {
-    /// Opens a CSV, TSV, Parquet or Arrow file, according to its extension (CSV by default), and reads its header.
+    /// Opens a CSV, TSV, Parquet or Arrow file, according to its extension (CSV by default), and reads its header. CSV and
+    /// TSV may be compressed.
     ///
     /// # Errors
     /// [`Error::Table`] if the file does not exist or has no header.
@@ -70,7 +71,7 @@ impl Table {
         }
         let files = reticent_sql::Table::open(TABLE, &name);
         let files = files.map_err(|error| faulty(TableFault::Format(error.to_string())))?;
-        let header = files.columns().unwrap_or_default();
+        let header = files.columns().ok_or_else(|| faulty(TableFault::FormatWithoutColumns))?;
         Ok(Self { rows: Rows::Files(Box::new(files)), header, name })
     }
 }
@@ -267,5 +268,22 @@ mod tests {
         let reader = BufReader::new(std::io::Cursor::new("x\n1\n").chain(Broken));
         let error = Table::new(reader, "x".into()).unwrap().deal(1, None, &mut |_| 0).unwrap_err();
         assert_eq!(error, Error::Reading);
+    }
+
+    #[test]
+    fn compressed_files_are_read_as_in_private_sql() {
+        let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x2b\x2d\x4e\x2d\xb2\x4e\x4c\x4f\xe5\x2a\x35\xb4\x36\x36\xe0\x2a\x35\xb2\x36\x31\xe4\x02\x00\xc3\xe8\xa5\xbc\x15\x00\x00\x00";
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["people.csv.gz", "people.ndjson.gz"] {
+            std::fs::write(path(name), packed).unwrap();
+        }
+        let mut people = Table::open(&path("people.csv.gz")).unwrap();
+        assert_eq!(people.header(), ["user", "age"]);
+        let mut rows = Vec::new();
+        people.each_row(Some(0), |id, cells| rows.push((id.unwrap().to_vec(), cells[1].to_vec()))).unwrap();
+        assert_eq!(rows, [(b"u1".to_vec(), b"30".to_vec()), (b"u2".to_vec(), b"41".to_vec())]);
+        let fault = Table::open(&path("people.ndjson.gz")).unwrap_err();
+        assert!(matches!(fault, Error::Table { fault: TableFault::FormatWithoutColumns, .. }), "{fault}");
     }
 }

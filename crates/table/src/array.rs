@@ -8,14 +8,12 @@ use serde::de::IgnoredAny;
 
 use crate::text::BYTE_ORDER_MARK;
 
-/// Whether a file is an array, by its name alone: in a file of lines, even the first character belongs to a row.
-pub fn is_array(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
-}
+/// More whitespace than this before an array is not looked through.
+const LONGEST_MARGIN: u64 = 1 << 20;
 
-/// Whether the first character of a file opens an array. In an array it is outside all rows.
-pub fn begins(path: &Path) -> io::Result<bool> {
-    let mut input = BufReader::new(File::open(path)?);
+/// Whether the first character of a file named as an array opens one: then it is outside all rows.
+pub fn begins(input: impl Read) -> io::Result<bool> {
+    let mut input = BufReader::new(input.take(LONGEST_MARGIN));
     pass_mark(&mut input)?;
     for byte in input.bytes() {
         match byte? {

@@ -34,8 +34,9 @@
 //! | `scan`, `reader` | [`Scan`], [`Reader`]: a table to be read in parts, and the rows of one part |
 //! | `split` | how a table is divided into parts |
 //! | `locate` | files, directories and patterns of file names |
+//! | `packing` | text files compressed with gzip or Zstandard |
 //! | `text`, `cells` | encoding and length of text; cells of text formats, and batches of them |
-//! | `csv` | comma- or tab-separated values |
+//! | `csv` | values separated by commas, or by another [`Delimiter`] |
 //! | `ndjson`, `array`, `json` | JSON objects: one per line, or an array of them |
 //! | `typed` | files with typed columns |
 //! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
@@ -47,7 +48,7 @@
 //! - **Files that change.** If a file is written to between opening and reading, rows may be missed or read twice, or
 //!   the table is [`Broken`].
 //! - **The time and memory that reading takes**, which depend on the files. A footer cannot claim more than the file
-//!   has, but a page of a hostile Parquet file can claim gigabytes.
+//!   has, but a page of a hostile Parquet file can claim gigabytes, and a small compressed file can hold terabytes of text.
 
 // Tests inside and outside the crate share code that refers to it by this name.
 #[cfg(test)]
@@ -63,6 +64,7 @@ mod error;
 mod json;
 mod locate;
 mod ndjson;
+mod packing;
 mod parquet;
 mod reader;
 mod request;
@@ -77,6 +79,7 @@ mod types;
 mod unit;
 
 pub use self::cells::number;
+pub use self::csv::Delimiter;
 pub use self::error::{Broken, Error, Result};
 pub use self::reader::Reader;
 pub use self::request::Request;

@@ -7,32 +7,64 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
+use crate::packing::Packing;
+
 /// Names less similar than this are not suggested.
 const ALIKE: f64 = 0.6;
 /// The supported file extensions.
-const KNOWN: &str = ".csv, .tsv, .ndjson, .jsonl, .json, .parquet, .arrow, .feather and .ipc";
+const KNOWN: &str =
+    ".csv, .tsv, .ndjson, .jsonl and .json, each also with .gz or .zst, .parquet, .arrow, .feather and .ipc";
 
 /// The format of a file, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileFormat {
-    Csv,
-    Tsv,
-    Ndjson,
+    Text(TextFormat, Packing),
     Parquet,
     Arrow,
 }
 
-impl FileFormat {
-    /// The format according to the extension.
-    fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "csv" => Some(Self::Csv),
-            "tsv" => Some(Self::Tsv),
-            "ndjson" | "jsonl" | "json" => Some(Self::Ndjson),
-            "parquet" => Some(Self::Parquet),
-            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
-            _ => None,
+/// A format without types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextFormat {
+    Csv,
+    Tsv,
+    /// A JSON object per line.
+    Ndjson,
+    /// An array of JSON objects.
+    Json,
+}
+
+impl TextFormat {
+    /// The usual ending of names.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Ndjson => "ndjson",
+            Self::Json => "json",
         }
+    }
+}
+
+impl FileFormat {
+    /// The format according to the ending, or why there is none.
+    fn of(path: &Path) -> Result<Self, String> {
+        let name = short(path);
+        let lower = name.to_ascii_lowercase();
+        let (packing, unpacked) = Packing::of(&lower);
+        let text = match unpacked.rsplit_once('.').map_or("", |(_, ending)| ending) {
+            "csv" => TextFormat::Csv,
+            "tsv" => TextFormat::Tsv,
+            "ndjson" | "jsonl" => TextFormat::Ndjson,
+            "json" => TextFormat::Json,
+            "parquet" if packing == Packing::Plain => return Ok(Self::Parquet),
+            "arrow" | "feather" | "ipc" if packing == Packing::Plain => return Ok(Self::Arrow),
+            "parquet" | "arrow" | "feather" | "ipc" => {
+                return Err(format!("{name} must be decompressed first: only text is read while it is decompressed"));
+            }
+            _ => return Err(format!("{name} has an unknown format; supported file endings are {KNOWN}")),
+        };
+        Ok(Self::Text(text, packing))
     }
 }
 
@@ -49,6 +81,12 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
         Ok(metadata) if metadata.is_file() => vec![path.to_owned()],
         Ok(_) => return Err("is neither a file nor a folder".to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
+            if location == "-" {
+                return Err(
+                    "standard input cannot be a table, because a query may read its rows twice; write them to a file"
+                        .to_owned(),
+                );
+            }
             if !location.contains(['*', '?', '[']) {
                 return Err(format!("there is no such file{}", nearest(path)));
             }
@@ -58,8 +96,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
     };
     let mut files = Vec::with_capacity(found.len());
     for path in found {
-        let unknown = || format!("{} has an unknown format; supported file endings are {KNOWN}", short(&path));
-        let format = FileFormat::of(&path).ok_or_else(unknown)?;
+        let format = FileFormat::of(&path)?;
         let canonical =
             fs::canonicalize(&path).map_err(|error| format!("{} cannot be opened: {error}", short(&path)))?;
         files.push((canonical, format, path));
@@ -96,7 +133,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let file = entry.map_err(unreadable)?.path();
-        if !short(&file).starts_with(['.', '_']) && FileFormat::of(&file).is_some() && file.is_file() {
+        if !short(&file).starts_with(['.', '_']) && FileFormat::of(&file).is_ok() && file.is_file() {
             files.push(file);
         }
     }

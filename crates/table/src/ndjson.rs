@@ -2,7 +2,7 @@
 //!
 //! A file named `.json` is an array, whose elements are treated like the lines of `.ndjson` and `.jsonl`; it is read by
 //! a single part. There is no header: any column name is accepted. Nothing in a line is an error:
-//! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 64
+//! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 16
 //!   MiB; a line that is not UTF-8 is read as Windows-1252;
 //! - a field that is missing or `null` is NULL; if a name is repeated, the last one counts;
 //! - as text, a string is itself (even if empty), and a number, `true` or `false` is what the file contains;
@@ -13,92 +13,91 @@
 //! NULLs. That is not refused: every byte of such a file belongs to a row, and one row must not decide the fate of the
 //! others. Descriptions of the table ([`Table::is_json_lines`](crate::Table::is_json_lines)) say how it is read.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
+use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::Broken;
-use crate::array::{self, Elements, is_array};
+use crate::array::{self, Elements};
 use crate::cells::Rows;
 use crate::json::{Value, fields};
 use crate::locate::short;
+use crate::packing::{Input, Packing};
 use crate::request::Column;
 use crate::split::Text;
-use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
+use crate::text::{BYTE_ORDER_MARK, decoded};
 
 /// Longer lines are dropped.
 const LONGEST_LINE: u64 = 16 << 20;
 /// How much is read from the file at a time.
 const CHUNK: usize = 256 << 10;
 
-/// The rows of a part of a file, with these fields; `None` if the part reads nothing of the file.
-pub fn read(
+/// The rows of a part of a file of lines, with these fields; `None` if the part reads nothing of the file.
+pub fn read_lines(
     file: &Text,
     part: usize,
     columns: &[Column],
     schema: SchemaRef,
-) -> Result<Option<Batches<Take<File>>>, Broken> {
-    let is_array = is_array(&file.path);
-    let cuts = |targets: &[u64]| if is_array { Ok(vec![u64::MAX; targets.len()]) } else { cuts(&file.path, targets) };
-    let Some(range) = file.range(part, |_, targets| cuts(targets))? else { return Ok(None) };
-    if is_array && range.start > 0 {
-        return Ok(None);
-    }
-    let input = open_at(&file.path, range.start).map_err(|_| Broken)?.take(range.end - range.start);
-    let names = columns.iter().map(|column| column.name.clone()).collect();
-    let items = match is_array {
-        true => Items::Elements(Elements::new(input, CHUNK, LONGEST_LINE)),
-        false => Items::Lines(Lines::new(input, range.start == 0)),
-    };
-    Ok(Some(Batches { items, names, rows: Rows::new(schema) }))
+) -> Result<Option<FileBatches>, Broken> {
+    let Some(range) = file.range(part, |_, targets| cuts(&file.path, targets))? else { return Ok(None) };
+    let lines = Lines::new(file.open(&range)?, range.start == 0);
+    Ok(Some(Batches::new(Items::Lines(lines), columns, schema)))
 }
 
-/// Checks that a file is not of another format; the error names the file.
-///
-/// In a file of lines, the first bytes belong to a row. They are still checked for signatures that no text starts with,
-/// so that a gzip file is reported before anything is charged. Whether a file has such a signature is public.
-pub fn check(path: &Path) -> Result<(), String> {
-    const LONGEST_MARK: u64 = 16;
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_MARK).read_to_end(&mut start));
-    read.map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
-    if let Some(what) = foreign_format(&start) {
-        return Err(format!("{} {what}", short(path)));
-    }
-    if is_array(path) && !array::begins(path).unwrap_or(false) {
+/// The rows of a file that is an array, if this part reads it.
+pub fn read_array(
+    file: &Text,
+    part: usize,
+    columns: &[Column],
+    schema: SchemaRef,
+) -> Result<Option<FileBatches>, Broken> {
+    let uncut = |_, _: &[u64]| Err(io::ErrorKind::InvalidInput.into());
+    let Some(range) = file.range(part, uncut)? else { return Ok(None) };
+    let elements = Elements::new(file.open(&range)?, CHUNK, LONGEST_LINE);
+    Ok(Some(Batches::new(Items::Elements(elements), columns, schema)))
+}
+
+/// Checks that a file looks like an array; the error names the file. The end of a compressed one is not looked at: all
+/// of it would have to be decoded.
+pub fn check_array(path: &Path, packing: Packing) -> Result<(), String> {
+    let name = short(path);
+    let begins = packing.open(path, 0).and_then(array::begins);
+    if !begins.map_err(|error| format!("{name} {}", packing.unreadable(&error)))? {
         return Err(format!(
-            "{} does not begin with `[`, as a JSON array does; if each line is an object, name it .ndjson",
-            short(path)
+            "{name} does not begin with `[`, as a JSON array does; if each line is an object, name it .ndjson"
         ));
     }
-    if is_array(path) && !array::ends(path).unwrap_or(false) {
-        return Err(format!("{} does not end with `]`, as a JSON array does; it may have been cut off", short(path)));
+    if packing == Packing::Plain && !array::ends(path).unwrap_or(false) {
+        return Err(format!("{name} does not end with `]`, as a JSON array does; it may have been cut off"));
     }
     Ok(())
 }
 
-fn open_at(path: &Path, position: u64) -> io::Result<File> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(position))?;
-    Ok(file)
-}
-
 /// The first starts of lines after the given positions. JSON has no line breaks inside a line.
 fn cuts(path: &Path, targets: &[u64]) -> io::Result<Vec<u64>> {
-    let cut = |target: &u64| Ok(target + BufReader::new(open_at(path, *target)?).skip_until(b'\n')? as u64);
+    let cut = |target: &u64| Ok(target + BufReader::new(Packing::Plain.open(path, *target)?).skip_until(b'\n')? as u64);
     let mut cuts = targets.iter().map(cut).collect::<io::Result<Vec<u64>>>()?;
     cuts.sort_unstable();
     Ok(cuts)
 }
+
+/// Batches of the rows of a file.
+pub type FileBatches = Batches<Take<Input>>;
 
 /// Batches of rows.
 pub struct Batches<R> {
     items: Items<R>,
     names: Vec<String>,
     rows: Rows,
+}
+
+impl<R: Read> Batches<R> {
+    fn new(items: Items<R>, columns: &[Column], schema: SchemaRef) -> Self {
+        let names = columns.iter().map(|column| column.name.clone()).collect();
+        Self { items, names, rows: Rows::new(schema) }
+    }
 }
 
 impl<R: Read> Iterator for Batches<R> {
@@ -196,8 +195,7 @@ mod tests {
     fn batches(text: &[u8], columns: &[(&str, Type)]) -> Vec<RecordBatch> {
         let column = |(name, wanted): &(&str, Type)| Column { name: (*name).to_owned(), form: Form::Value(*wanted) };
         let columns: Vec<Column> = columns.iter().map(column).collect();
-        let names = columns.iter().map(|column| column.name.clone()).collect();
-        let batches = Batches { items: Items::Lines(Lines::new(text, true)), names, rows: Rows::new(schema(&columns)) };
+        let batches = Batches::new(Items::Lines(Lines::new(text, true)), &columns, schema(&columns));
         batches.collect::<Result<_, _>>().expect("rows are never an error")
     }
 

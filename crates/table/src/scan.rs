@@ -58,6 +58,7 @@ pub enum Source {
         files: Vec<Text>,
     },
     Ndjson(Vec<Text>),
+    Json(Vec<Text>),
     Parquet(Vec<Chunks>),
     Arrow(Vec<Chunks>),
 }
@@ -97,7 +98,7 @@ impl Inner {
     /// Returns the number of files.
     pub fn files(&self) -> usize {
         match &self.source {
-            Source::Csv { files, .. } | Source::Ndjson(files) => files.len(),
+            Source::Csv { files, .. } | Source::Ndjson(files) | Source::Json(files) => files.len(),
             Source::Parquet(files) | Source::Arrow(files) => files.len(),
         }
     }
@@ -110,7 +111,10 @@ impl Inner {
                 csv::read(&files[file], part, *delimiter, places, schema)?.map(|batches| Box::new(batches) as Batches)
             }
             Source::Ndjson(files) => {
-                ndjson::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
+                ndjson::read_lines(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
+            }
+            Source::Json(files) => {
+                ndjson::read_array(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
             }
             Source::Parquet(files) => {
                 parquet::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
@@ -132,6 +136,7 @@ impl Inner {
                     text(files) && known && places.len() == self.columns.len()
                 }
                 Source::Ndjson(files) => text(files),
+                Source::Json(files) => text(files) && files.iter().all(Text::is_whole),
                 Source::Parquet(files) | Source::Arrow(files) => files.iter().all(|file| file.is_sound(self.parts)),
             }
     }

@@ -1,11 +1,11 @@
 //! How a table is divided into parts.
 //!
-//! The files of a table are laid end to end and divided into parts of equal size. Text is cut at the next end of a row;
-//! typed files consist of chunks, and a chunk belongs to the part that contains its midpoint. So every row is in
+//! The files of a table are laid end to end and divided into parts of equal size. Text is cut at the next end of a row,
+//! unless it is compressed or a JSON array; typed files consist of chunks, and a chunk belongs to the part that contains its midpoint. So every row is in
 //! exactly one part, as long as the files do not change. The number of parts depends only on the sizes of the files.
 
 use std::fmt::{self, Debug, Formatter};
-use std::io;
+use std::io::{self, Read, Take};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::Broken;
+use crate::packing::{Input, Packing};
 
 /// No part is smaller, unless the table is.
 const SMALLEST_PART: u64 = 4 << 20;
@@ -74,14 +75,21 @@ impl Shares {
         Chunks { path: path.to_owned(), first, bounds }
     }
 
-    /// Determines where a text file is cut. It starts at `position`, its rows start at `start` in it, and it has `size`
-    /// bytes.
+    /// Determines where a plain text file is cut. It starts at `position`, its rows start at `start` in it, and it has
+    /// `size` bytes.
     pub fn text(self, path: &Path, position: u64, start: u64, size: u64) -> Text {
         let end = position.saturating_add(size);
         let first = self.part_at(position);
         let inside = (first + 1..self.parts).map(|part| self.start(part)).take_while(|cut| *cut < end);
         let targets = inside.map(|cut| (cut - position).max(start)).collect();
-        Text { path: path.to_owned(), start, first, targets, cuts: Cuts::default() }
+        Text { path: path.to_owned(), packing: Packing::Plain, start, first, targets, cuts: Cuts::default() }
+    }
+
+    /// A text file that cannot be cut belongs to the part that contains its midpoint. Its rows start at `start`, counted
+    /// in decoded bytes.
+    pub fn whole(self, path: &Path, packing: Packing, position: u64, start: u64, size: u64) -> Text {
+        let first = self.part_at(position.saturating_add(size / 2));
+        Text { path: path.to_owned(), packing, start, first, targets: Vec::new(), cuts: Cuts::default() }
     }
 }
 
@@ -120,6 +128,8 @@ impl Chunks {
 pub struct Text {
     /// The path of the file.
     pub path: PathBuf,
+    /// How it is compressed.
+    packing: Packing,
     /// Where its rows start.
     start: u64,
     /// The first part that reads it.
@@ -153,10 +163,22 @@ impl Text {
         Ok(Some(start..end.max(start)))
     }
 
+    /// Opens the file to read these bytes of it.
+    pub fn open(&self, range: &Range<u64>) -> Result<Take<Input>, Broken> {
+        let input = self.packing.open(&self.path, range.start).map_err(|_| Broken)?;
+        Ok(input.take(range.end - range.start))
+    }
+
+    /// Whether one part reads all of it.
+    pub fn is_whole(&self) -> bool {
+        self.targets.is_empty()
+    }
+
     /// Whether every row belongs to exactly one part.
     pub fn is_sound(&self, parts: usize) -> bool {
         let all_read = self.first.saturating_add(self.targets.len()) < parts;
-        all_read && self.targets.is_sorted() && self.targets.iter().all(|target| *target >= self.start)
+        let can_be_cut = self.is_whole() || self.packing == Packing::Plain;
+        all_read && can_be_cut && self.targets.is_sorted() && self.targets.iter().all(|target| *target >= self.start)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::array::is_array;
 use crate::csv::{Csv, Delimiter};
-use crate::locate::{FileFormat, identity, locate, short};
+use crate::locate::{FileFormat, TextFormat, identity, locate, short};
+use crate::packing::Packing;
 use crate::request::{Column, Form};
 use crate::scan::{Inner, Source};
 use crate::split::{Chunks, Shares, Text};
@@ -35,24 +35,29 @@ pub struct Table {
     name: String,
     location: String,
     files: Vec<PathBuf>,
+    chosen_delimiter: Option<Delimiter>,
     content: Content,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// With the size of each file.
-    Csv(Csv, Vec<u64>),
-    /// With the size of each file.
-    Ndjson(Vec<u64>),
+    Csv(Csv, Sizes),
+    Ndjson(Sizes),
+    Json(Sizes),
     /// With the sizes of each file's chunks.
     Typed(Columns, Vec<Vec<u64>>, fn(Vec<Chunks>) -> Source),
     Imagined,
 }
 
+/// How text files are compressed, and the size of each.
+#[derive(Debug)]
+struct Sizes(Packing, Vec<u64>);
+
 impl Table {
     /// A table with no files, for planning a query without data: no rows, and any column, as text or as numbers.
     pub fn imagined(name: &str) -> Self {
-        Self { name: name.to_owned(), location: String::new(), files: Vec::new(), content: Content::Imagined }
+        let (location, files) = (String::new(), Vec::new());
+        Self { name: name.to_owned(), location, files, chosen_delimiter: None, content: Content::Imagined }
     }
 
     /// Opens the files at a location (a file, a directory, or a pattern such as `visits-*.csv`), reading only headers
@@ -61,9 +66,20 @@ impl Table {
     /// # Errors
     /// [`Error::Table`] if there are no such files, or their columns do not match.
     pub fn open(name: &str, location: &str) -> Result<Self> {
+        Self::open_separated(name, location, None)
+    }
+
+    /// Like [`Table::open`], with the delimiter of CSV files, if it is not to be found in their header. Other formats
+    /// ignore it.
+    ///
+    /// # Errors
+    /// Those of [`Table::open`].
+    pub fn open_separated(name: &str, location: &str, delimiter: Option<Delimiter>) -> Result<Self> {
         let opened = locate(location).and_then(|(format, files)| {
-            let content = Content::open(format, &files)?;
-            Ok(Self { name: name.to_owned(), location: location.to_owned(), files, content })
+            let is_csv = matches!(format, FileFormat::Text(TextFormat::Csv, _));
+            let chosen_delimiter = delimiter.filter(|_| is_csv);
+            let content = Content::open(format, &files, chosen_delimiter)?;
+            Ok(Self { name: name.to_owned(), location: location.to_owned(), files, chosen_delimiter, content })
         });
         opened.map_err(|reason| Error::Table { table: format!("{name}={location}"), reason })
     }
@@ -83,6 +99,11 @@ impl Table {
         &self.location
     }
 
+    /// Returns the delimiter that was chosen for its CSV files; `None` if their header tells, or the format is another.
+    pub fn chosen_delimiter(&self) -> Option<Delimiter> {
+        self.chosen_delimiter
+    }
+
     /// Returns the files, canonical and sorted.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -99,7 +120,7 @@ impl Table {
     pub fn columns(&self) -> Option<Vec<String>> {
         match &self.content {
             Content::Csv(csv, _) => Some(csv.names.clone()),
-            Content::Ndjson(_) | Content::Imagined => None,
+            Content::Ndjson(_) | Content::Json(_) | Content::Imagined => None,
             Content::Typed(columns, ..) => {
                 let usable = columns.iter().filter(|column| column.seen.is_some());
                 Some(usable.map(|column| column.name.clone()).collect())
@@ -121,7 +142,7 @@ impl Table {
 
     /// Whether each line is read as a JSON object.
     pub fn is_json_lines(&self) -> bool {
-        matches!(self.content, Content::Ndjson(_)) && self.files.iter().any(|file| !is_array(file))
+        matches!(self.content, Content::Ndjson(_))
     }
 
     /// The type of a column; `None` if the format has no types, or there is no such column that a query can use.
@@ -153,7 +174,9 @@ impl Table {
         let columns = request.all();
         columns.iter().try_for_each(|column| self.check(column)).map_err(|reason| self.error(reason))?;
         let sizes: Vec<u64> = match &self.content {
-            Content::Csv(_, sizes) | Content::Ndjson(sizes) => sizes.clone(),
+            Content::Csv(_, Sizes(_, sizes)) | Content::Ndjson(Sizes(_, sizes)) | Content::Json(Sizes(_, sizes)) => {
+                sizes.clone()
+            }
             Content::Typed(_, chunks, _) => chunks.iter().map(|chunks| sum(chunks)).collect(),
             Content::Imagined => Vec::new(),
         };
@@ -163,24 +186,28 @@ impl Table {
             *end = end.saturating_add(*size);
             Some(position)
         });
-        let files = self.files.iter().zip(positions);
+        let files: Vec<(&PathBuf, u64)> = self.files.iter().zip(positions).collect();
+        // Whole or cut, with where the rows of each start.
+        let text = |packing: Packing, can_be_cut: bool, starts: &[u64]| {
+            let text = |((path, position), (start, size)): (&(&PathBuf, u64), (&u64, &u64))| match packing {
+                Packing::Plain if can_be_cut => shares.text(path, *position, *start, *size),
+                _ => shares.whole(path, packing, *position, *start, *size),
+            };
+            files.iter().zip(starts.iter().zip(&sizes)).map(text).collect::<Vec<Text>>()
+        };
+        let starts = vec![0; sizes.len()];
         let source = match &self.content {
-            Content::Csv(csv, sizes) => Source::Csv {
+            Content::Csv(csv, Sizes(packing, _)) => Source::Csv {
                 delimiter: csv.delimiter,
                 places: columns.iter().filter_map(|column| csv.place(&column.name)).collect(),
-                files: (files.zip(csv.starts.iter().zip(sizes)))
-                    .map(|((path, position), (start, size))| shares.text(path, position, *start, *size))
-                    .collect(),
+                files: text(*packing, true, &csv.starts),
             },
             Content::Typed(_, chunks, source) => {
-                let files = files.zip(chunks);
-                source(files.map(|((path, position), chunks)| shares.chunks(path, position, chunks)).collect())
+                let files = files.iter().zip(chunks);
+                source(files.map(|((path, position), chunks)| shares.chunks(path, *position, chunks)).collect())
             }
-            Content::Ndjson(sizes) => {
-                let files = files.zip(sizes);
-                let text = |((path, position), size): ((&PathBuf, u64), &u64)| shares.text(path, position, 0, *size);
-                Source::Ndjson(files.map(text).collect::<Vec<Text>>())
-            }
+            Content::Ndjson(Sizes(packing, _)) => Source::Ndjson(text(*packing, true, &starts)),
+            Content::Json(Sizes(packing, _)) => Source::Json(text(*packing, false, &starts)),
             Content::Imagined => Source::Ndjson(Vec::new()),
         };
         Ok(Scan::new(Inner { parts: shares.parts(), columns, source }))
@@ -217,7 +244,7 @@ impl Table {
     fn known(&self, name: &str) -> Result<Option<&Known>, String> {
         let names = match &self.content {
             Content::Csv(csv, _) if csv.place(name).is_none() => csv.names.clone(),
-            Content::Csv(..) | Content::Ndjson(_) | Content::Imagined => return Ok(None),
+            Content::Csv(..) | Content::Ndjson(_) | Content::Json(_) | Content::Imagined => return Ok(None),
             Content::Typed(columns, ..) => match columns.find(name) {
                 Some(known) => return Ok(Some(known)),
                 None => columns.iter().map(|column| column.name.clone()).collect(),
@@ -234,19 +261,25 @@ impl Table {
 }
 
 impl Content {
-    fn open(format: FileFormat, files: &[PathBuf]) -> Result<Self, String> {
-        let sizes = || files.iter().map(|file| size(file)).collect::<Result<Vec<u64>, String>>();
+    fn open(format: FileFormat, files: &[PathBuf], delimiter: Option<Delimiter>) -> Result<Self, String> {
         let typed = |footer: fn(&Path) -> Result<Footer, String>, source| {
             let footers = files.iter().map(|file| footer(file)).collect::<Result<Vec<_>, _>>()?;
             let columns = Columns::of(files, &footers)?;
             Ok(Self::Typed(columns, footers.into_iter().map(|footer| footer.chunks).collect(), source))
         };
         match format {
-            FileFormat::Csv => Ok(Self::Csv(Csv::open(files, Delimiter::Comma)?, sizes()?)),
-            FileFormat::Tsv => Ok(Self::Csv(Csv::open(files, Delimiter::Tab)?, sizes()?)),
-            FileFormat::Ndjson => {
-                files.iter().try_for_each(|file| ndjson::check(file))?;
-                Ok(Self::Ndjson(sizes()?))
+            FileFormat::Text(format, packing) => {
+                files.iter().try_for_each(|file| packing.check(file, format.ending()))?;
+                let sizes = Sizes(packing, files.iter().map(|file| size(file)).collect::<Result<_, _>>()?);
+                match format {
+                    TextFormat::Csv => Ok(Self::Csv(Csv::open(files, packing, delimiter)?, sizes)),
+                    TextFormat::Tsv => Ok(Self::Csv(Csv::open(files, packing, Some(Delimiter::Tab))?, sizes)),
+                    TextFormat::Ndjson => Ok(Self::Ndjson(sizes)),
+                    TextFormat::Json => {
+                        files.iter().try_for_each(|file| ndjson::check_array(file, packing))?;
+                        Ok(Self::Json(sizes))
+                    }
+                }
             }
             FileFormat::Parquet => typed(parquet::footer, Source::Parquet),
             FileFormat::Arrow => typed(arrow::footer, Source::Arrow),

@@ -1,6 +1,7 @@
 //! However a table is divided, it has the same rows.
 
 use std::fs;
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, StringArray};
@@ -39,6 +40,20 @@ fn ndjson(people: &People) -> String {
     people.iter().map(|(id, age)| format!("{}\n", serde_json::json!({"id": id, "age": age}))).collect()
 }
 
+fn array(people: &People) -> String {
+    format!("[{}]", ndjson(people).trim_end().replace('\n', ",\n"))
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &str) -> Vec<u8> {
+    zstd::encode_all(text.as_bytes(), 1).unwrap()
+}
+
 fn request() -> Request {
     let unit = UnitColumn { name: "id".to_owned(), form: UnitType::Text };
     Request { unit: Some(unit), columns: vec![("age".to_owned(), Type::Number)] }
@@ -72,13 +87,16 @@ proptest! {
         };
         let expected = |people: &People| sorted(people.iter().map(cell).collect());
         let files: Vec<People> = people.chunks(people.len().div_ceil(files)).map(<[_]>::to_vec).collect();
-        for ending in ["csv", "ndjson", "parquet", "arrow", "ipc"] {
+        for ending in ["csv", "csv.zst", "ndjson", "ndjson.gz", "json.zst", "parquet", "arrow", "ipc"] {
             fs::create_dir(folder.path().join(ending)).unwrap();
             for (number, people) in files.iter().enumerate() {
-                let path = folder.path().join(ending).join(number.to_string()).with_extension(ending);
+                let path = folder.path().join(ending).join(format!("{number}.{ending}"));
                 match ending {
                     "csv" => fs::write(&path, csv(&in_lines(people))).unwrap(),
+                    "csv.zst" => fs::write(&path, zstd(&csv(&in_lines(people)))).unwrap(),
                     "ndjson" => fs::write(&path, ndjson(people)).unwrap(),
+                    "ndjson.gz" => fs::write(&path, gzip(&ndjson(people))).unwrap(),
+                    "json.zst" => fs::write(&path, zstd(&array(people))).unwrap(),
                     _ => {
                         let ids: ArrayRef = Arc::new(people.iter().map(|(id, _)| id.as_deref()).collect::<StringArray>());
                         let ages: ArrayRef = Arc::new(people.iter().map(|(_, age)| *age).collect::<Float64Array>());
@@ -87,7 +105,7 @@ proptest! {
                 }
             }
             let table = open(&folder.path().join(ending)).unwrap();
-            let people = if ending == "csv" { in_lines(&people) } else { people.clone() };
+            let people = if ending.starts_with("csv") { in_lines(&people) } else { people.clone() };
             prop_assert_eq!(sorted(rows_of_parts(&table, parts)), expected(&people), "{}", ending);
         }
     }
@@ -101,13 +119,14 @@ fn a_scan_from_elsewhere_checks_itself() {
     let scan = open(&path).unwrap().divide(&request(), |bytes| crate::split::Shares::exactly(bytes, 3)).unwrap();
     let told = serde_json::to_value(&scan).unwrap();
     assert!(serde_json::from_value::<Scan>(told.clone()).is_ok());
-    let changes: [(&str, serde_json::Value); 7] = [
+    let changes: [(&str, serde_json::Value); 8] = [
         ("/parts", 0.into()),
         ("/parts", 2.into()),
         ("/parts", u64::MAX.into()),
         ("/source/csv/places/0", u64::MAX.into()),
         ("/source/csv/places", serde_json::json!([0])),
         ("/source/csv/files/0/targets", serde_json::json!([9, 8])),
+        ("/source/csv/files/0/packing", "gzip".into()),
         ("/columns/1/form/value", "date".into()),
     ];
     for (place, value) in changes {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reticent_sql::Delimiter;
 use reticent_sql::limits::{bytes, duration};
 
 use crate::output::Format;
@@ -45,12 +46,16 @@ pub struct Question {
     /// The query
     pub sql: String,
 
-    /// A private table: a file, a folder or a glob, such as people=people.csv (CSV, NDJSON, JSON, Parquet, Arrow)
+    /// A private table: a file, a folder or a glob, such as people=people.csv (CSV, TSV, NDJSON or JSON, each also as .gz or .zst;
+    /// Parquet, Arrow)
     #[arg(long = "table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub tables: Vec<String>,
     /// A public table to join with
     #[arg(long = "public-table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub public_tables: Vec<String>,
+    /// What separates the values of CSV tables: , ; | or tab [default: the one that is most frequent in the header]
+    #[arg(long, value_name = "CHARACTER", help_heading = "Tables")]
+    pub delimiter: Option<Delimiter>,
     /// A TOML file with a table's privacy unit, clamping bounds, public keys, contribution limits and budget
     #[arg(long = "policy", value_name = "FILE", help_heading = "Tables")]
     pub policies: Vec<PathBuf>,

@@ -108,11 +108,15 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
                 return Err(usage(format!("there are two tables {name}; give each its own name")));
             }
-            inputs.push(Input { table: Table::open(name, location).map_err(reticent_sql::Error::from)?, public });
+            let table = Table::open_separated(name, location, question.delimiter).map_err(reticent_sql::Error::from)?;
+            inputs.push(Input { table, public });
         }
     }
     if inputs.is_empty() {
         return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
+    }
+    if question.delimiter.is_some() && inputs.iter().all(|input| input.table.chosen_delimiter().is_none()) {
+        return Err(usage("--delimiter is for CSV tables, and none of the tables is one; leave it out"));
     }
     let asked = Asked {
         epsilon: question.epsilon.clone(),

@@ -13,7 +13,7 @@ use crate::output::Format;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// The table: a file of CSV, TSV, Parquet or Arrow
+    /// The table: a file of CSV or TSV, also as .gz or .zst, Parquet or Arrow
     pub data: PathBuf,
 
     /// SQL that returns one value; the table is called data
@@ -140,7 +140,7 @@ elsewhere. What cannot be read or cast is NULL. A query that fails or does not r
 
 Input:
   The first line of CSV names the columns. One line is one row: quotes protect commas, not line ends. Missing cells are empty; \
-extra cells are dropped. TSV, Parquet and Arrow are read as `reticent query` reads them; a run always gets CSV. Rows without a \
+extra cells are dropped. TSV, Parquet, Arrow and compressed files are read as `reticent query` reads them; a run always gets CSV. Rows without a \
 unit are dropped.
 
 Accounting:

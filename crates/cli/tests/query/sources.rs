@@ -1,5 +1,7 @@
 //! Folders, patterns and formats.
 
+use std::io::Write;
+
 use super::*;
 
 const COUNT: &str = "SELECT COUNT(*) AS n FROM visits";
@@ -77,8 +79,10 @@ fn what_is_not_text_is_refused_before_the_charge() {
     let desk = Desk::new("not-text");
     let gzip: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03";
     for (file, content, said) in [
-        ("visits.csv", gzip, "compressed with gzip"),
-        ("visits.ndjson", gzip, "compressed with gzip"),
+        ("visits.csv", gzip, "compressed with gzip; rename it to end in .csv.gz"),
+        ("visits.ndjson", gzip, "compressed with gzip; rename it to end in .ndjson.gz"),
+        ("visits.csv.gz", b"user,age\n", "visits.csv.gz is not compressed; rename it to end in .csv"),
+        ("visits.parquet.gz", gzip, "visits.parquet.gz must be decompressed first"),
         ("visits.csv", TINY, "is a Parquet file; rename it to end in .parquet"),
         ("visits.csv", b"\xff\xfeu\0s\0e\0r\0", "UTF-16"),
     ] {
@@ -87,6 +91,60 @@ fn what_is_not_text_is_refused_before_the_charge() {
         assert!(answer.contains(said), "{file}: {answer}");
     }
     assert_eq!(desk.charges(), []);
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).expect("packed");
+    encoder.finish().expect("packed")
+}
+
+#[test]
+fn compressed_text_is_read_and_a_damaged_file_has_the_one_text() {
+    let desk = Desk::new("packed");
+    desk.write("visits.csv.gz", [gzip(&visits(10)), gzip("u1,1\nu2,2\n")].concat());
+    assert_eq!(desk.number(COUNT, "--table visits=visits.csv.gz --epsilon 200"), 12.0);
+    let mut damaged = gzip(&visits(10_000));
+    let middle = damaged.len() / 2;
+    damaged.truncate(middle);
+    desk.write("damaged.csv.gz", damaged);
+    desk.answer(COUNT, "--table visits=damaged.csv.gz --epsilon 1 --dry-run");
+    let said = desk.fails(1, COUNT, "--table visits=damaged.csv.gz --epsilon 1");
+    let fixed = "error: the table could not be read to its end; what was charged stays charged\n";
+    assert!(said.ends_with(fixed), "{said}");
+    assert_eq!(desk.all_charges(), 2);
+}
+
+/// A request is remembered with the delimiter that was chosen: with another one, it is another request.
+#[test]
+fn a_delimiter_is_found_or_chosen_and_charged_under() {
+    let desk = Desk::new("delimiter");
+    desk.write("visits.csv", "user;age\nu1;30\nu2;40,5\n");
+    let sql = "SELECT COUNT(age) AS n FROM visits";
+    for more in ["", "--delimiter ;", "--public-table other=other.tsv --delimiter ;"] {
+        desk.write("other.tsv", "user\tregion\n");
+        assert_eq!(desk.number(sql, &format!("--table visits=visits.csv --no-ledger --epsilon 200 {more}")), 2.0);
+    }
+    let ask = |more: &str| format!("--table visits=visits.csv --epsilon 1 --request monday {more}");
+    desk.answer(COUNT, &ask("--delimiter tab"));
+    desk.answer(COUNT, &ask("--delimiter tab"));
+    for other in ["", "--delimiter ;"] {
+        desk.fails(2, COUNT, &ask(other));
+    }
+    assert_eq!(desk.all_charges(), 1);
+    let history = desk.program().args(["ledger", "history", "--format", "json"]).output().expect("it starts");
+    let history = text(&history.stdout);
+    assert!(history.contains("table visits = visits.csv separated by tabs"), "{history}");
+    let said = desk.fails(2, COUNT, "--table visits=visits.csv --epsilon 1 --delimiter x");
+    assert!(said.contains("a delimiter is one of , ; | and tab"), "{said}");
+    let said = desk.fails(2, COUNT, "--table visits=other.tsv --epsilon 1 --delimiter ;");
+    assert!(said.contains("--delimiter is for CSV tables"), "{said}");
+}
+
+#[test]
+fn standard_input_is_no_table() {
+    let said = Desk::new("standard-input").fails(2, COUNT, "--table visits=- --epsilon 1");
+    assert!(said.contains("standard input cannot be a table"), "{said}");
 }
 
 /// Two columns, user and age, and four rows: u1 30, u2 40, u2 41, u3 −5; each column is one plain page.

@@ -74,6 +74,32 @@ fn a_request_that_crashed_has_no_outcome() {
     assert_eq!(spent(&service), ("1".into(), 2));
 }
 
+/// A delimiter is for CSV alone, and stays when the table is opened again.
+#[test]
+fn a_table_has_the_delimiter_of_its_configuration() {
+    let place = Place::new("delimiter");
+    place.write("t.csv", "user;height, cm;age\nu1;1;30\n");
+    place.write("t.tsv", "user\tage\n");
+    let table = |file: &str, delimiter: &str| {
+        let text = format!("[[table]]\nname = \"t\"\nfile = \"{file}\"\ndelimiter = \"{delimiter}\"\n");
+        place.write("reticent.toml", &text);
+    };
+    for (file, delimiter, said) in
+        [("t.csv", "x", "a delimiter is one of , ; | and tab"), ("t.tsv", ";", "the table t is not CSV")]
+    {
+        table(file, delimiter);
+        let told = place.does_not_start("");
+        assert!(told.contains(said), "{told}");
+    }
+    table("t.csv", ",");
+    let service = place.start();
+    let ask = |column: &str| {
+        let sql = format!("SELECT COUNT(\"{column}\") AS n FROM t");
+        service.post("/v1/query", &json!({ "sql": sql, "epsilon": 1 })).status
+    };
+    assert_eq!((ask("user;height"), ask("user")), (200, 400));
+}
+
 #[test]
 fn a_dry_run_costs_nothing() {
     let place = Place::with_visits("dry-run");

@@ -176,6 +176,8 @@ impl Settings {
         for input in &self.inputs {
             let kind = if input.public { "public table" } else { "table" };
             let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
+            // What the header tells needs no words, and what was charged before keeps its own.
+            let _ = input.table.chosen_delimiter().map(|delimiter| write!(text, " separated by {delimiter}"));
         }
         let Options { max_groups, max_rows, bounds, keys, weights, .. } = &self.options;
         for (cap, what) in [(max_rows, "rows"), (max_groups, "groups")] {

@@ -1,36 +1,42 @@
 //! The first line of a file of separated values.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use super::Delimiter;
 use super::records::{Records, leaves_quote_open};
 use crate::locate::short;
-use crate::text::{BYTE_ORDER_MARK, decoded, foreign_format};
+use crate::packing::Packing;
+use crate::text::{BYTE_ORDER_MARK, decoded};
 
 /// The longest header, in bytes.
 pub const LONGEST_HEADER: u64 = 1 << 20;
-/// The column names, and where the rows start.
+/// The name of a first column that has none: tables written by pandas start with such a column, the index.
+const INDEX: &str = "index";
+
+/// The column names, and where the rows start, in decoded bytes.
 #[derive(Debug, PartialEq)]
 pub struct Header {
+    pub delimiter: Delimiter,
     pub names: Vec<String>,
     pub rows: u64,
 }
 
 impl Header {
-    /// Reads the header of a file; the error names the file.
-    pub fn read(path: &Path, delimiter: u8) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("{} cannot be opened: {error}", short(path)))?;
-        Self::parse(BufReader::new(file), delimiter).map_err(|reason| format!("{} {reason}", short(path)))
+    /// Reads the header of a file; the error names the file. Without a delimiter, that of the header is found.
+    pub fn read(path: &Path, packing: Packing, delimiter: Option<Delimiter>) -> Result<Self, String> {
+        let line = packing.open(path, 0).and_then(|input| first_line(BufReader::new(input)));
+        let header = line.map_err(|error| packing.unreadable(&error)).and_then(|line| Self::parse(line, delimiter));
+        header.map_err(|reason| format!("{} {reason}", short(path)))
     }
 
-    /// Empty lines before the header are skipped, as they are between rows.
-    fn parse(input: impl BufRead, delimiter: u8) -> Result<Self, String> {
-        let (line, rows) = first_line(input)?;
-        if let Some(what) = foreign_format(&line) {
-            return Err(what.to_string());
+    fn parse((line, rows): (Vec<u8>, u64), delimiter: Option<Delimiter>) -> Result<Self, String> {
+        if rows == LONGEST_HEADER {
+            return Err("has no header: its first line is longer than 1 MiB".to_owned());
         }
+        let chosen = delimiter.unwrap_or_else(|| Delimiter::of(&line));
+        let delimiter = chosen.byte();
         if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             return Err("is not a text file: there are control characters in its first line, the header".to_owned());
         }
@@ -45,7 +51,7 @@ impl Header {
         for place in 0..fields {
             let name = decoded(records.field(place).unwrap_or_default());
             let name = name.trim_ascii();
-            if name.is_empty() {
+            if name.is_empty() && (place > 0 || fields == 1) {
                 return Err(format!("has no name for column {}: add one in the first line", place + 1));
             }
             if !seen.insert(name.to_owned()) {
@@ -56,25 +62,33 @@ impl Header {
         if names.is_empty() {
             return Err("has no header: its first line must name the columns".to_owned());
         }
-        Ok(Self { names, rows })
+        if names[0].is_empty() {
+            names[0] = unused(INDEX, &names);
+        }
+        Ok(Self { delimiter: chosen, names, rows })
     }
 }
 
-/// The first line that is not empty, without its line end, and the position after it.
-fn first_line(input: impl BufRead) -> Result<(Vec<u8>, u64), String> {
+/// `name`, or with the first number after it that makes it differ from all others, whatever their case.
+fn unused(name: &str, others: &[String]) -> String {
+    let is_free = |name: &String| others.iter().all(|other| !other.eq_ignore_ascii_case(name));
+    let numbered = (1_usize..).map(|number| format!("{name}_{number}"));
+    [name.to_owned()].into_iter().chain(numbered).find(is_free).unwrap_or_default()
+}
+
+/// The first line that is not empty, without its line end, and the position after it. Empty lines before it are skipped,
+/// as they are between rows.
+fn first_line(input: impl BufRead) -> io::Result<(Vec<u8>, u64)> {
     let mut bytes = input.take(LONGEST_HEADER).bytes();
     let (mut line, mut position) = (Vec::new(), 0);
     loop {
-        let byte = bytes.next().transpose().map_err(|error| format!("cannot be read: {error}"))?;
+        let byte = bytes.next().transpose()?;
         position += u64::from(byte.is_some());
         match byte {
             Some(b'\n' | b'\r') if line.is_empty() || line == BYTE_ORDER_MARK => line.clear(),
             None | Some(b'\n' | b'\r') => break,
             Some(byte) => line.push(byte),
         }
-    }
-    if position == LONGEST_HEADER {
-        return Err("has no header: its first line is longer than 1 MiB".to_owned());
     }
     if line.starts_with(BYTE_ORDER_MARK) {
         line.drain(..BYTE_ORDER_MARK.len());
@@ -87,7 +101,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &[u8]) -> Result<(Vec<String>, u64), String> {
-        Header::parse(text, b',').map(|header| (header.names, header.rows))
+        let line = first_line(text).unwrap();
+        Header::parse(line, Some(Delimiter::Comma)).map(|header| (header.names, header.rows))
     }
 
     #[test]
@@ -109,11 +124,23 @@ mod tests {
         assert!(error(b"a,,c\n1,2,3").contains("no name for column 2"));
         assert!(error(b"a,b,a\n").contains("two columns named `a`"));
         assert_eq!(parse(b"a,stra\xdfe\n"), Ok((vec!["a".to_owned(), "straße".to_owned()], 9)));
-        assert!(error(b"\x1f\x8b\x08\x00\n").contains("compressed with gzip"));
-        assert!(error(b"PAR1\x15\x04\n").contains("is a Parquet file"));
-        assert!(error(b"\xff\xfea\0,\0b\0\n").contains("UTF-16"));
+        assert!(error(b"\"\"\n1").contains("no name for column 1"));
+        assert!(error(b",a,\n").contains("no name for column 3"));
         assert!(error(b"a,\x01\n").contains("not a text file"));
         assert!(error(&vec![b'x'; 2 << 20]).contains("longer than 1 MiB"));
+    }
+
+    #[test]
+    fn a_first_column_without_a_name_is_the_index() {
+        for (header, expected) in [
+            (",a", "index"),
+            ("\" \",a", "index"),
+            (",index", "index_1"),
+            (",Index,index_1", "index_2"),
+            ("\u{feff},a", "index"),
+        ] {
+            assert_eq!(parse(header.as_bytes()).unwrap().0[0], expected, "{header}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Comma- or tab-separated values.
+//! Values separated by commas, or by another delimiter.
 //!
 //! The header is public; everything after it is rows, and nothing in a row is an error:
 //! - a row is a line: a line feed or a carriage return ends it, regardless of quotes before it, so that no row can
@@ -12,47 +12,33 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `delimiter` | what separates values |
 //! | `header` | the column names in the first line |
 //! | `records` | rows, one after the other |
 //! | `cut` | where a large file may be cut so that several cores can read it |
 
 mod cut;
+mod delimiter;
 mod header;
 mod records;
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Take};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Take};
+use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde::{Deserialize, Serialize};
 
+pub use self::delimiter::Delimiter;
 use self::header::Header;
 pub use self::header::LONGEST_HEADER;
 use self::records::Records;
 use crate::Broken;
 use crate::cells::Rows;
 use crate::locate::short;
+use crate::packing::{Input, Packing};
 use crate::split::Text;
 use crate::text::decoded;
-
-/// The separator between values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Delimiter {
-    Comma,
-    Tab,
-}
-
-impl Delimiter {
-    fn byte(self) -> u8 {
-        match self {
-            Self::Comma => b',',
-            Self::Tab => b'\t',
-        }
-    }
-}
 
 /// Files of separated values with the same header.
 #[derive(Debug)]
@@ -66,19 +52,19 @@ pub struct Csv {
 }
 
 impl Csv {
-    /// Reads the headers, which must all be the same; the error says what is wrong.
-    pub fn open(files: &[PathBuf], delimiter: Delimiter) -> Result<Self, String> {
-        let mut all = Self { delimiter, names: Vec::new(), starts: Vec::new() };
+    /// Reads the headers, which must all be the same; the error says what is wrong. Unless it is known, the delimiter is
+    /// that of the first header.
+    pub fn open(files: &[PathBuf], packing: Packing, mut delimiter: Option<Delimiter>) -> Result<Self, String> {
+        let (mut all, mut starts) = (None, Vec::with_capacity(files.len()));
         for path in files {
-            let Header { names, rows } = Header::read(path, delimiter.byte())?;
-            if all.starts.is_empty() {
-                all.names = names;
-            } else if all.names != names {
+            let header = Header::read(path, packing, delimiter)?;
+            delimiter = Some(header.delimiter);
+            starts.push(header.rows);
+            if all.get_or_insert_with(|| header.names.clone()) != &header.names {
                 return Err(format!("{} has a different header than {}", short(path), short(&files[0])));
             }
-            all.starts.push(rows);
         }
-        Ok(all)
+        Ok(Self { delimiter: delimiter.unwrap_or(Delimiter::Comma), names: all.unwrap_or_default(), starts })
     }
 
     /// The position of a column in the header.
@@ -94,18 +80,11 @@ pub fn read(
     delimiter: Delimiter,
     places: &[usize],
     schema: SchemaRef,
-) -> Result<Option<Batches<Take<File>>>, Broken> {
+) -> Result<Option<Batches<Take<Input>>>, Broken> {
     let delimiter = delimiter.byte();
     let range = file.range(part, |_, targets| cut::cuts(&mut File::open(&file.path)?, targets))?;
     let Some(range) = range else { return Ok(None) };
-    let input = open_at(&file.path, range.start).map_err(|_| Broken)?;
-    Ok(Some(Batches::new(input.take(range.end - range.start), delimiter, places, schema)))
-}
-
-fn open_at(path: &Path, position: u64) -> std::io::Result<File> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(position))?;
-    Ok(file)
+    Ok(Some(Batches::new(file.open(&range)?, delimiter, places, schema)))
 }
 
 /// Batches of rows.
