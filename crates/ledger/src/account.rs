@@ -34,7 +34,7 @@ pub struct Account {
     pub suspended: Option<Suspension>,
 }
 
-/// So many interrupted runs suspend a dataset, counted since it was last suspended or reopened.
+/// The number of interrupted runs that suspends a dataset, counted since it was last suspended or reopened.
 ///
 /// A user who watches how long a run takes, or how much memory, and interrupts it accordingly, learns one bit for each
 /// charge that ε does not cover. 20 such bits are as many as can be learned before the owner must look; more typing
@@ -59,7 +59,7 @@ pub enum FailureKind {
     Error,
     /// The process ended before an outcome was stored.
     ProcessEnded,
-    /// The user interrupted the run, like [so many](MOST_INTERRUPTED) others.
+    /// The user interrupted the run, the [last one allowed](MOST_INTERRUPTED).
     Interrupted,
 }
 

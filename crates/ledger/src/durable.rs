@@ -201,7 +201,7 @@ impl DurableLedger {
     }
 
     /// Records that the user ended everything that this process computes: the charges have no outcome, but that does not
-    /// depend on the rows. It is counted, as by [`Keeper::interrupted`], and [so many](crate::MOST_INTERRUPTED) suspend the
+    /// depend on the rows. It is counted, as by [`Keeper::interrupted`], and [too many](crate::MOST_INTERRUPTED) suspend the
     /// dataset. Call it before ending the process on the user's behalf.
     ///
     /// # Errors

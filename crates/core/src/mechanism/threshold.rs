@@ -281,7 +281,7 @@ fn shown_at_most(sigma: &Rational, max_groups: u64, keys: &Rational, epsilon: &E
     // smaller is beyond the floats of the tail.
     match least > 1e-300 {
         true => Ok(least * (1.0 - 4.0 * f64::EPSILON)),
-        false => Err(Error::parameter("max_groups", max_groups, "less: noise does not hide one key among so many")),
+        false => Err(Error::parameter("max_groups", max_groups, "smaller: noise hides no key among this many")),
     }
 }
 

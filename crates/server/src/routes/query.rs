@@ -198,7 +198,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
         ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
-    // Whoever does not read its answers waits here for its own earlier ones to be sent.
+    // A caller that does not read its answers waits here until its earlier ones have been sent.
     let mut room = app.replies.of(&charge.caller);
     room.wait(text.len()).await;
     let written = move || {

@@ -80,7 +80,7 @@ impl BoxNoise {
     /// For these parts with their weights; rows are not weighed.
     ///
     /// # Errors
-    /// If a sensitivity does not fit in 64 bits, or there is no noise for so many numbers and this ε.
+    /// If a sensitivity does not fit in 64 bits, or no noise exists for this number of coordinates and this ε.
     pub fn new(parts: &[(&Additive, u32)], touched: &UnitContribution, epsilon: &Epsilon) -> Result<Self> {
         let heaviest = parts.iter().map(|(_, weight)| *weight).max().unwrap_or(1);
         let moves = touched.units()?.l1()?;
