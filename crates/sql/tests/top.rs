@@ -136,3 +136,19 @@ fn only_where_it_is_more_accurate() {
         assert!(!selects(TOP, &other), "{other:?}");
     }
 }
+
+/// A regression: a selection takes k coins for every group, and nothing interrupts it. Two requests stopped a service.
+#[test]
+fn a_selection_that_would_take_minutes_is_not_made() {
+    let most = 20_000;
+    let asked = Asked {
+        max_groups: Some(most.to_string()),
+        keys: vec![("k".into(), (0..most).map(|group| format!("g{group}")).collect())],
+        ..asked()
+    };
+    let selects = |k: u32| {
+        let (query, _folder) = prepared(&TOP.replace("LIMIT 3", &format!("LIMIT {k}")), &asked);
+        query.summary().split[0].what.starts_with(&format!("the {k} groups with the most"))
+    };
+    assert!(selects(6_000) && !selects(9_000));
+}

@@ -226,3 +226,28 @@ impl Index {
         (0..rows).map(find).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    /// The index of many numbers takes far more memory than the numbers.
+    #[test]
+    fn the_index_counts() {
+        let rows = 10_000;
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
+        let table = Arc::new(Data::new(vec![Type::Integer], vec![column], rows).unwrap());
+        let key = || Expr::column(0, Type::Integer);
+        let made = |public_bytes: usize| {
+            let limits = Limits { public_bytes, ..Limits::default() };
+            Lookup::new(Arc::clone(&table), vec![(key(), key())], None, false, &limits)
+        };
+        assert!(made(rows * BYTES_PER_ROW).is_ok());
+        assert!(made(rows * BYTES_PER_ROW - 1).is_err());
+        let without_keys =
+            Lookup::new(table, Vec::new(), None, false, &Limits { public_bytes: 1, ..Limits::default() });
+        assert!(without_keys.is_ok(), "there is no index");
+    }
+}
