@@ -10,6 +10,8 @@ pub fn run() -> Result<(), String> {
     take(vec![
         step("format", "cargo fmt --all --check"),
         step("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
+        // As users build it: without what tests turn on.
+        step("clippy of the program", "cargo clippy -p reticent-cli -- -D warnings"),
         Step::new(
             "documentation",
             Invocation::new("cargo doc --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings"),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use comfy_table::Table;
 use reticent::audit::catalogue::{self, Method, Report, Request};
-use reticent::audit::{FALSE_ALARM, GoodnessOfFit, Verdict};
+use reticent::audit::{FALSE_ALARM, GoodnessOfFit};
 use reticent::noise::Entropy;
 use reticent::privacy::{Delta, Epsilon};
 use serde_json::json;
@@ -73,8 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     output::print(&match arguments.format {
         Format::Table => for_people(&report),
-        Format::Json => format!("{}\n", json(&report)),
-        Format::Csv => csv_of(COLUMNS, [json(&report)]),
+        Format::Json => format!("{}\n", json!(report)),
+        Format::Csv => csv_of(COLUMNS, [json!(report)]),
     })?;
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUTED) })
 }
@@ -97,37 +97,6 @@ fn list(format: Format) -> String {
     }
 }
 
-fn verdict(report: &Report) -> &'static str {
-    match report.verdict {
-        Verdict::Violation => "violation",
-        Verdict::Consistent if report.is_clean() => "consistent",
-        Verdict::Consistent => "wrong distribution",
-    }
-}
-
-/// Confidence and number of samples; exact evidence is certain and needs none.
-fn strength(report: &Report) -> (f64, u64) {
-    match report.method {
-        Method::Exact => (1.0, 0),
-        Method::Empirical { confidence, samples } => (confidence, samples),
-    }
-}
-
-fn json(report: &Report) -> serde_json::Value {
-    let (confidence, samples) = strength(report);
-    json!({
-        "mechanism": report.mechanism,
-        "claimed_epsilon": report.claim.epsilon().map(Epsilon::to_f64),
-        "claimed_delta": report.claim.delta().map_or(0.0, Delta::to_f64),
-        "lower_bound": report.lower_bound,
-        "confidence": confidence,
-        "samples": samples,
-        "event": report.event,
-        "chi_squared_p_value": report.fit.as_ref().map(|fit| fit.p_value),
-        "verdict": verdict(report),
-    })
-}
-
 fn for_people(report: &Report) -> String {
     let mut lines = vec![format!("{} claims {}", report.mechanism, report.claim)];
     match report.method {
@@ -146,7 +115,7 @@ fn for_people(report: &Report) -> String {
         let p = fit.p_value;
         lines.push(format!("  frequencies   χ² = {statistic:.1} with {freedom} degrees of freedom, p = {p:.3}"));
     }
-    lines.push(format!("  verdict       {}", verdict(report)));
+    lines.push(format!("  verdict       {}", report.finding()));
     if let Some(fit) = &report.fit {
         lines.push(frequencies(fit).to_string());
         if !fit.passes(FALSE_ALARM) {

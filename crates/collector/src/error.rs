@@ -22,6 +22,15 @@ pub enum Error {
     #[error("no guarantee for shuffled reports: {0}")]
     NoShuffling(String),
 
+    /// More honest reports than there are reports, or none.
+    #[error("honest is {honest}, but it must be from 1 to {reports}, the number of reports")]
+    Honest {
+        /// How many are said to be honest.
+        honest: u64,
+        /// How many there are.
+        reports: u64,
+    },
+
     /// The name is bound to another task.
     #[error("{0} is already the name of another task; tasks cannot be changed: choose another name")]
     OtherTask(String),
@@ -87,7 +96,11 @@ impl Explained for Error {
     fn class(&self) -> Class {
         match self {
             // The caller named the file.
-            Self::OtherTask(_) | Self::TaskFile { .. } | Self::Device { .. } | Self::Damaged(_) => Class::Request,
+            Self::OtherTask(_)
+            | Self::TaskFile { .. }
+            | Self::Device { .. }
+            | Self::Damaged(_)
+            | Self::Honest { .. } => Class::Request,
             Self::TooFew { .. } | Self::NoShuffling(_) => Class::Conflict,
             Self::Core(error) => error.class(),
             _ => Class::Machine,
@@ -97,6 +110,9 @@ impl Explained for Error {
     fn message(&self) -> Message {
         match self {
             Self::Device { path, reason } => message!(["device"], " {path}: {reason}"),
+            Self::Honest { honest, reports } => {
+                message!(["honest"], " is {honest}, but it must be from 1 to {reports}, the number of reports")
+            }
             Self::Core(error) => error.message(),
             other => other.to_string().into(),
         }

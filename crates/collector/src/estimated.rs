@@ -42,13 +42,18 @@ pub fn not_people(task: &Task) -> Option<String> {
 
 impl Estimated {
     /// The (ε, δ) guarantee of the central model against an observer who sees the reports only after shuffling, if
-    /// `honest` of them are from devices that neither collude nor lie. One-bit mechanisms have a stronger bound.
+    /// `honest` of them are from devices that neither collude nor lie (all if `None`), and that number. One-bit mechanisms
+    /// have a stronger bound.
     ///
     /// # Errors
     /// [`Error::NoShuffling`] if the task lets a device report more than once, since copies of a report hide no one, or
-    /// if the reports show that they are from several periods, since each hides only among those of its own period; if
-    /// there is no honest report, or the task's ε is outside 1e-6 to 20.
-    pub fn shuffled(&self, task: &Task, honest: u64, delta: &Delta) -> Result<Guarantee> {
+    /// if the reports show that they are from several periods, since each hides only among those of its own period;
+    /// [`Error::Honest`] if there is no honest report, or there are fewer reports; if the task's ε is outside 1e-6 to 20.
+    pub fn shuffled(&self, task: &Task, honest: Option<u64>, delta: &Delta) -> Result<(Guarantee, u64)> {
+        let honest = honest.unwrap_or(self.reports);
+        if !(1..=self.reports).contains(&honest) {
+            return Err(Error::Honest { honest, reports: self.reports });
+        }
         if let Some(reason) = not_people(task) {
             return Err(Error::NoShuffling(reason));
         }
@@ -71,6 +76,6 @@ impl Estimated {
             }
             Randomiser::Choices(_) | Randomiser::Texts(_) => Shuffled::new(honest, task.epsilon())?,
         };
-        Ok(shuffled.guarantee(delta))
+        Ok((shuffled.guarantee(delta), honest))
     }
 }

@@ -71,7 +71,7 @@ fn what_a_shuffler_adds_is_stated_for_one_report_of_each_device_in_one_period() 
             assert_eq!(collector.collect(&task, &reports, NOW).unwrap().counted, people as u64);
         }
         let estimated = collector.estimate(&task).unwrap();
-        let guarantee = estimated.shuffled(task.task(), estimated.reports, &"1e-6".parse().unwrap());
+        let guarantee = estimated.shuffled(task.task(), None, &"1e-6".parse().unwrap()).map(|(guarantee, _)| guarantee);
         (estimated.no_interval.is_none(), guarantee.map_err(|error| (error.is_refusal(), error.to_string())))
     };
     let (has_interval, guarantee) = stated("", 200, 2);

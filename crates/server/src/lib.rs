@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | [`Server`]: runs a configured service until it is stopped |
 //! | `listen` | connections: how many there may be, and how long they may be idle |
+//! | [`logs`] | log lines on standard error: only this project's own, without secrets |
 //! | `config` | [`Config`]: the configuration file |
 //! | [`app`] | the service's state: streams, ledger, tables, surveys, tokens |
 //! | `ledger` | its ledger: opened where it was before, and never silently recreated |
@@ -32,6 +33,7 @@ mod config;
 mod error;
 mod ledger;
 mod listen;
+pub mod logs;
 mod metrics;
 mod places;
 mod rate;

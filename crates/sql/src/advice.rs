@@ -3,6 +3,8 @@
 use reticent::message::Spelling;
 use serde::{Serialize, Serializer};
 
+pub use crate::query::{Ladder, Rung};
+
 use crate::answer::Summary;
 use crate::shown::rounded;
 

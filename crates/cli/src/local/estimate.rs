@@ -73,18 +73,7 @@ fn estimate(arguments: &Arguments) -> Result<()> {
     }
     let store = Collector::open(&arguments.store).with_context(|| format!("--store {}", arguments.store.display()))?;
     let estimated = store.estimate(&admission)?;
-    let central = match arguments.shuffled {
-        false => None,
-        true => {
-            let honest = arguments.honest.unwrap_or(estimated.reports);
-            if honest > estimated.reports || honest == 0 {
-                let there = estimated.reports;
-                return Err(usage(format!(
-                    "--honest is {honest}, but it must be from 1 to {there}, the number of reports"
-                )));
-            }
-            Some((estimated.shuffled(admission.task(), honest, &delta)?, honest))
-        }
-    };
-    show::estimates(admission.task(), &estimated, central.as_ref(), arguments.format)
+    let shuffled = || estimated.shuffled(admission.task(), arguments.honest, &delta);
+    let shuffled = arguments.shuffled.then(shuffled).transpose()?;
+    show::estimates(admission.task(), &estimated, shuffled.as_ref(), arguments.format)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::continual::{Horizon, Prediction, Stream, Unit, compare};
+use reticent::continual::{Horizon, Stream, Unit, compare};
 use reticent::privacy::{Adjacency, Delta, Epsilon, Guarantee, Rho};
 use serde_json::json;
 
@@ -68,8 +68,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     output::print(&match arguments.format {
         Format::Table => people::table(&plan),
-        Format::Json => json_lines(plan.predictions.iter().map(json)),
-        Format::Csv => csv_of(COLUMNS, plan.predictions.iter().map(json)),
+        Format::Json => json_lines(plan.predictions.iter().map(|prediction| json!(prediction))),
+        Format::Csv => csv_of(COLUMNS, plan.predictions.iter().map(|prediction| json!(prediction))),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -90,18 +90,4 @@ fn guarantees(arguments: &Arguments) -> Result<Vec<Guarantee>> {
     let rho = arguments.rho.as_deref().map(str::parse::<Rho>).transpose()?;
     let approximate = epsilon.clone().zip(delta).map(|(epsilon, delta)| Guarantee::Approx(epsilon, delta));
     Ok(epsilon.map(Guarantee::Pure).into_iter().chain(approximate).chain(rho.map(Guarantee::Zcdp)).collect())
-}
-
-fn json(prediction: &Prediction) -> serde_json::Value {
-    json!({
-        "counter": prediction.counter.name(),
-        "guarantee": prediction.guarantee.to_string(),
-        "steps": prediction.steps,
-        "rmse_last": prediction.last,
-        "rmse_average": prediction.average,
-        "rmse_worst": prediction.worst,
-        "max_error_95": prediction.largest.value,
-        "max_error_95_is": prediction.largest.is.name(),
-        "state_bytes": prediction.state_bytes,
-    })
 }

@@ -4,19 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use reticent::privacy::{Delta, Guarantee};
 use reticent::secrets::Quiet;
 use reticent_plot::plans::query_errors;
-use reticent_sql::advice::{Expected, Forecast};
-use reticent_sql::dialect;
-use reticent_sql::{Query, Settings};
+use reticent_sql::advice::{Expected, Ladder, Rung};
+use reticent_sql::{Query, Settings, dialect};
 use serde_json::json;
 
 use crate::output::{self, Format, aligned_table, csv, json_lines, wrapped};
 use crate::query::{Question, settings};
 
-/// The budgets that are compared, beside the one that is asked for.
-const LADDER: [&str; 10] = ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"];
 /// The budget where none is given.
 const DEFAULT: &str = "1";
 
@@ -53,103 +49,59 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         question.epsilon = Some(DEFAULT.into());
     }
     let Settings { sql, inputs, options, .. } = settings(&question, arguments.ledger.as_deref())?;
-    let asked = options.guarantee.clone();
-    let budgets = budgets(&asked)?;
     let query = Query::prepare(&sql, inputs, options)?;
-    let forecasts = query.forecasts(question.expect_rows, &budgets)?;
-    let known: Vec<(f64, Guarantee, Forecast)> =
-        budgets.into_iter().zip(forecasts).filter_map(|(budget, one)| Some((size(&budget), budget, one?))).collect();
+    let ladder = query.ladder(question.expect_rows)?;
+    let place = place(&query, &ladder);
     if let Some(path) = &arguments.plot {
-        output::write_over(path, chart(&query, &known).to_svg(760, 480))?;
+        let title = format!("Error to expect at 95 %, {place}");
+        output::write_over(path, query_errors(&title, ladder.symbol, ladder.lines()).to_svg(760, 480))?;
     }
     output::print(&match arguments.format {
-        Format::Table => table(&query, &asked, &known),
+        Format::Table => table(&ladder, &place),
         Format::Json => json_lines(
-            known.iter().map(|(_, budget, forecast)| json!({ "guarantee": budget.to_string(), "forecast": forecast })),
+            ladder.rungs.iter().map(|rung| json!({ "guarantee": rung.budget.to_string(), "forecast": rung.forecast })),
         ),
-        Format::Csv => in_csv(&known),
+        Format::Csv => in_csv(&ladder),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The budgets, ascending, with the δ that is asked for.
-fn budgets(asked: &Guarantee) -> Result<Vec<Guarantee>> {
-    let of = |text: &str, delta: Option<&Delta>| -> Result<Guarantee> {
-        Ok(match (asked, delta) {
-            (Guarantee::Zcdp(_), _) => Guarantee::Zcdp(text.parse()?),
-            (_, None) => Guarantee::Pure(text.parse()?),
-            (_, Some(delta)) => Guarantee::Approx(text.parse()?, delta.clone()),
-        })
+/// Where the errors are to be expected.
+fn place(query: &Query, ladder: &Ladder) -> String {
+    let rows = ladder.rungs.first().map_or(0, |rung| rung.forecast.rows);
+    let group = if query.is_grouped() { "in a group of " } else { "over " };
+    format!("{group}{rows} row{}", if rows == 1 { "" } else { "s" })
+}
+
+fn table(ladder: &Ladder, place: &str) -> String {
+    let Some(first) = ladder.rungs.first() else {
+        return "no budget from 0.01 to 10 is enough for this query\n".into();
     };
-    let ladder = LADDER.iter().map(|text| of(text, asked.delta()));
-    let mut budgets = ladder.chain([Ok(asked.clone())]).collect::<Result<Vec<_>>>()?;
-    budgets.sort_by(|one, other| size(one).total_cmp(&size(other)));
-    budgets.dedup();
-    Ok(budgets)
-}
-
-/// ε, or ρ.
-fn size(budget: &Guarantee) -> f64 {
-    match budget {
-        Guarantee::Pure(epsilon) | Guarantee::Approx(epsilon, _) => epsilon.to_f64(),
-        Guarantee::Zcdp(rho) => rho.value().to_f64(),
-    }
-}
-
-fn letter(budget: &Guarantee) -> &'static str {
-    if matches!(budget, Guarantee::Zcdp(_)) { "ρ" } else { "ε" }
-}
-
-fn table(query: &Query, asked: &Guarantee, known: &[(f64, Guarantee, Forecast)]) -> String {
-    let Some((.., first)) = known.first() else { return "no budget from 0.01 to 10 is enough for this query\n".into() };
-    let withheld = known.iter().any(|(.., forecast)| forecast.withheld_below.is_some());
-    let header = [letter(asked)].into_iter().chain(first.columns.iter().map(|column| column.column.as_str()));
-    let header: Vec<&str> = header.chain(withheld.then_some("withheld below")).collect();
-    let row = |(size, budget, forecast): &(f64, Guarantee, Forecast)| {
-        let mark = if budget == asked { "► " } else { "" };
-        let errors = forecast.columns.iter().map(Expected::error_words);
-        let below = forecast.withheld_below.map_or_else(|| "–".into(), |below| below.to_string());
-        let below = withheld.then_some(below);
-        [format!("{mark}{size}")].into_iter().chain(errors).chain(below).collect()
+    let withheld = ladder.rungs.iter().any(|rung| rung.forecast.withheld_below.is_some());
+    let columns = first.forecast.columns.iter().map(|column| column.column.as_str());
+    let header: Vec<&str> =
+        [ladder.symbol].into_iter().chain(columns).chain(withheld.then_some("withheld below")).collect();
+    let row = |rung: &Rung| {
+        let mark = if rung.is_own { "► " } else { "" };
+        let errors = rung.forecast.columns.iter().map(Expected::error_words);
+        let below = rung.forecast.withheld_below.map_or_else(|| "–".into(), |below| below.to_string());
+        [format!("{mark}{}", rung.size)].into_iter().chain(errors).chain(withheld.then_some(below)).collect()
     };
-    let table = aligned_table(&header, known.iter().map(row), |_| true);
-    let rows = first.rows;
-    let place = if query.is_grouped() { "in a group of" } else { "over" };
+    let table = aligned_table(&header, ladder.rungs.iter().map(row), |_| true);
     let words = format!(
-        "Error to expect at 95 %, {place} {rows} row{} (--expect-rows) with values spread evenly over their bounds; noise only. No row \
-         is read and nothing is spent.",
-        if rows == 1 { "" } else { "s" }
+        "Error to expect at 95 %, {place} (--expect-rows) with values spread evenly over their bounds; noise only. No row is read and \
+         nothing is spent."
     );
     format!("{}\n{table}\n", wrapped(&words))
 }
 
-fn in_csv(known: &[(f64, Guarantee, Forecast)]) -> String {
-    let rows = known.iter().flat_map(|(_, budget, forecast)| {
-        forecast.columns.iter().map(move |column| {
-            let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
-            let times = column.times.clone().unwrap_or_default();
-            let rows = forecast.rows.to_string();
-            vec![budget.to_string(), rows, column.column.clone(), number(column.half_width), times]
-        })
-    });
+/// One line for each budget and column.
+fn in_csv(ladder: &Ladder) -> String {
+    let row = |rung: &Rung, column: &Expected| {
+        let width = column.half_width.map_or_else(String::new, |width| width.to_string());
+        let (rows, times) = (rung.forecast.rows.to_string(), column.times.clone().unwrap_or_default());
+        vec![rung.budget.to_string(), rows, column.column.clone(), width, times]
+    };
+    let rows = ladder.rungs.iter().flat_map(|rung| rung.forecast.columns.iter().map(|column| row(rung, column)));
     csv("guarantee,rows,column,half_width_95,times", rows)
-}
-
-fn chart(query: &Query, known: &[(f64, Guarantee, Forecast)]) -> reticent_plot::Chart {
-    let names = known.first().map(|(.., forecast)| forecast.columns.as_slice()).unwrap_or_default();
-    let error = |place: usize| {
-        // A logarithmic axis has no place for 0.
-        let width = |forecast: &Forecast| forecast.columns[place].half_width.filter(|width| *width > 0.0);
-        let point = |(size, _, forecast): &(f64, Guarantee, Forecast)| Some((*size, width(forecast)?));
-        known.iter().filter_map(point).collect()
-    };
-    let name = |column: &Expected| match &column.times {
-        Some(times) => format!("{} (× {times})", column.column),
-        None => column.column.clone(),
-    };
-    let series = names.iter().enumerate().map(|(place, column)| (name(column), error(place))).collect();
-    let budget = known.first().map_or("ε", |(_, budget, _)| letter(budget));
-    let rows = known.first().map_or(0, |(.., forecast)| forecast.rows);
-    let place = if query.is_grouped() { format!("a group of {rows} rows") } else { format!("{rows} rows") };
-    query_errors(&format!("Error to expect at 95 %, {place}"), budget, series)
 }

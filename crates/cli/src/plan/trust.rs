@@ -10,10 +10,12 @@ use reticent_plot::plans::trust_models;
 use reticent_plot::terminal::{bars_between, short};
 use serde_json::json;
 
-use crate::output::{self, Format, aligned_table, json_lines};
+use crate::output::{self, Format, aligned_table, csv_of, json_lines};
 
 /// Up to this many parties, programs get every number of colluders; people, and larger numbers, some of them.
 const EVERY_NUMBER: u32 = 256;
+/// What a spreadsheet gets of a model.
+const COLUMNS: &str = "name,parties,standard_deviation,half_width,against_all_others";
 
 /// The arguments of `reticent plan trust`.
 #[derive(Debug, clap::Args)]
@@ -59,8 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     output::print(&match arguments.format {
         Format::Table => table(arguments, &epsilon, &costs),
-        Format::Json => json_lines(costs.iter().map(json)),
-        Format::Csv => csv(&costs),
+        Format::Json => json_lines(costs.iter().map(|cost| json!(cost))),
+        Format::Csv => csv_of(COLUMNS, costs.iter().map(|cost| json!(cost))),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -113,26 +115,4 @@ fn sentences(costs: &[Cost]) -> Vec<String> {
         format!("{}: {} Typically within ±{}.", cost.name(), cost.sentence(), short(cost.standard_deviation))
     };
     costs.iter().filter(told).map(sentence).collect()
-}
-
-fn json(cost: &Cost) -> serde_json::Value {
-    let mut object = json!(cost);
-    object["name"] = json!(cost.name());
-    object["sentence"] = json!(cost.sentence());
-    object["against_all_others"] = json!(cost.against_all_others.as_ref().map(Epsilon::to_f64));
-    object
-}
-
-fn csv(costs: &[Cost]) -> String {
-    let row = |cost: &Cost| {
-        vec![
-            cost.name(),
-            cost.parties.to_string(),
-            cost.standard_deviation.to_string(),
-            cost.half_width.to_string(),
-            cost.against_all_others.as_ref().map_or_else(String::new, |epsilon| epsilon.to_f64().to_string()),
-        ]
-    };
-    let header = "model,parties,standard_deviation,half_width_95,epsilon_if_all_others_collude";
-    output::csv(header, costs.iter().map(row))
 }

@@ -2,10 +2,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `logs` | log lines on standard error |
 //! | `signals` | signals to stop |
 
-mod logs;
 mod signals;
 
 use std::io::IsTerminal;
@@ -83,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     std::panic::set_hook(Box::new(|_| {}));
     // A pan-private stream may be created at any time. (Freed memory is overwritten from then on: it begins with the stream.)
     Care::new(true).apply().context("cannot disable core dumps")?;
-    logs::start();
+    reticent_server::logs::start();
     let mut config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     config.listen = arguments.listen.or(config.listen);
     config.nats = arguments.nats.clone().or(config.nats);

@@ -65,6 +65,8 @@ fn reports_are_collected_once_durably_and_estimated_from_enough_of_them() {
     assert!(estimate["no_interval"].is_null(), "{estimate}");
     let shuffled = service.get("/v1/local/commute/estimate?delta=0.01&honest=20").json();
     assert!(shuffled["shuffled"].as_str().expect("a guarantee").contains("δ = 0.01"), "{shuffled}");
+    let too_many = service.get("/v1/local/commute/estimate?delta=0.01&honest=26");
+    assert_eq!((too_many.status, too_many.problem().1.as_deref()), (400, Some("honest")));
     assert_eq!(service.get("/v1/local").json()["surveys"][0]["reports"], json!(25));
     assert_eq!(service.get("/v1/local/none").status, 404);
     assert_eq!(service.get("/v1/local/commute/estimate?detla=0.01").problem().1.as_deref(), Some("detla"));

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::thread;
 
+use serde::{Serialize, Serializer};
+
 use super::any::AnyStrategy;
 use super::bounds;
 use super::kind::CounterKind;
@@ -38,6 +40,36 @@ pub struct Prediction {
     pub state_bytes: usize,
     /// How its noise is produced.
     pub strategy: AnyStrategy,
+}
+
+/// For programs: the numbers, and what the largest error rests on.
+impl Serialize for Prediction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown {
+            counter: &'static str,
+            guarantee: String,
+            steps: u64,
+            rmse_last: f64,
+            rmse_average: f64,
+            rmse_worst: f64,
+            max_error_95: f64,
+            max_error_95_is: &'static str,
+            state_bytes: usize,
+        }
+        Shown {
+            counter: self.counter.name(),
+            guarantee: self.guarantee.to_string(),
+            steps: self.steps,
+            rmse_last: self.last,
+            rmse_average: self.average,
+            rmse_worst: self.worst,
+            max_error_95: self.largest.value,
+            max_error_95_is: self.largest.is.name(),
+            state_bytes: self.state_bytes,
+        }
+        .serialize(serializer)
+    }
 }
 
 /// A lower bound for all counters.

@@ -13,7 +13,7 @@
 //! With m = 1 the organisation is the curator; with one for each row, no one trusts anyone, and the error is that of
 //! the local model, except for the factor by which randomised response is better than noise on a single bit.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::plan::{Plan, Sums};
 use super::protocol::Protocol;
@@ -50,10 +50,9 @@ pub enum Trust {
 }
 
 /// The cost of a count in one trust model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// The model.
-    #[serde(flatten)]
     pub trust: Trust,
     /// The number of parties; 1 with a curator, one for each row in the local model.
     pub parties: u64,
@@ -104,6 +103,33 @@ impl Cost {
             Trust::Broadcast => "You trust each party with its own rows and nobody else.".into(),
             Trust::Local => "You trust nobody: every answer is randomised before it leaves the person's device.".into(),
         }
+    }
+}
+
+/// For programs: with the model's name and sentence, and ε as a number.
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown {
+            #[serde(flatten)]
+            trust: Trust,
+            name: String,
+            parties: u64,
+            standard_deviation: f64,
+            half_width: f64,
+            against_all_others: Option<f64>,
+            sentence: String,
+        }
+        Shown {
+            trust: self.trust,
+            name: self.name(),
+            parties: self.parties,
+            standard_deviation: self.standard_deviation,
+            half_width: self.half_width,
+            against_all_others: self.against_all_others.as_ref().map(Epsilon::to_f64),
+            sentence: self.sentence(),
+        }
+        .serialize(serializer)
     }
 }
 

@@ -167,9 +167,8 @@ pub async fn estimate(
     let _turn = app.queries.place(&caller.name).await;
     let view = app.blocking(move || {
         let estimated = collector.estimate(&survey.admission)?;
-        let honest = honest.unwrap_or(estimated.reports).min(estimated.reports);
         let shuffled = delta.map(|delta| estimated.shuffled(survey.admission.task(), honest, &delta)).transpose()?;
-        Ok(EstimateView { estimated, shuffled: shuffled.map(|guarantee| guarantee.to_string()) })
+        Ok(EstimateView { estimated, shuffled: shuffled.map(|(guarantee, _)| guarantee.to_string()) })
     });
     Ok(json(&view.await?))
 }

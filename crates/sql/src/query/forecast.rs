@@ -54,7 +54,7 @@ impl Query {
     ///
     /// # Errors
     /// If the number of rows is 0 or too large.
-    pub fn forecasts(&self, rows: Option<u64>, budgets: &[Guarantee]) -> Result<Vec<Option<Forecast>>> {
+    pub(super) fn forecasts(&self, rows: Option<u64>, budgets: &[Guarantee]) -> Result<Vec<Option<Forecast>>> {
         let (rows, limits) = (expected_rows(rows)?, Limits::from_now());
         let forecast = |budget: &Guarantee| {
             let plan = Variant::of(self).with_budget(budget.clone()).plan(self, &limits)?;

@@ -16,6 +16,7 @@ mod advice;
 mod checks;
 mod cost;
 mod forecast;
+mod ladder;
 mod noise_only;
 mod plan;
 mod share;
@@ -54,6 +55,8 @@ use cost::Cost;
 use plan::Plan;
 use share::{design, weights};
 use weighed::Weighed;
+
+pub use ladder::{Ladder, Rung};
 
 /// A table of the query.
 #[derive(Debug)]

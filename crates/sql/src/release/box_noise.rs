@@ -42,6 +42,7 @@ const STEPS: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct BoxNoise {
     mechanism: MaxNorm,
+    #[cfg(any(test, feature = "test-util"))]
     sensitivity: u64,
     coordinates: Vec<Coordinate>,
 }
@@ -111,7 +112,12 @@ impl BoxNoise {
         let number = u32::try_from(coordinates.len()).unwrap_or(u32::MAX);
         let sensitivity = moves.saturating_mul(STEPS);
         let mechanism = MaxNorm::new(number, sensitivity, epsilon)?;
-        Ok(Self { mechanism, sensitivity, coordinates })
+        Ok(Self {
+            mechanism,
+            #[cfg(any(test, feature = "test-util"))]
+            sensitivity,
+            coordinates,
+        })
     }
 
     /// The guarantee of a release, and its cost.
@@ -125,6 +131,7 @@ impl BoxNoise {
     }
 
     /// The most that one unit moves all vectors, the largest move of each group added up.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn sensitivity(&self) -> u64 {
         self.sensitivity
     }

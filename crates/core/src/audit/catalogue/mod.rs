@@ -27,6 +27,8 @@ pub mod mutants;
 use std::cell::RefCell;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::audit::empirical::Input;
 use crate::audit::exact::{self, Pair};
 use crate::audit::{EmpiricalEpsilon, FALSE_ALARM, GoodnessOfFit, Verdict};
@@ -83,6 +85,49 @@ impl Report {
     /// Is everything as claimed, as far as the evidence goes?
     pub fn is_clean(&self) -> bool {
         self.verdict == Verdict::Consistent && self.fit.as_ref().is_none_or(|fit| fit.passes(FALSE_ALARM))
+    }
+
+    /// The result in a word or two.
+    pub fn finding(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Violation => "violation",
+            Verdict::Consistent if self.is_clean() => "consistent",
+            Verdict::Consistent => "wrong distribution",
+        }
+    }
+}
+
+/// For programs: numbers and words, with a confidence of 1 and no samples where the evidence is exact.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'report> {
+            mechanism: &'static str,
+            claimed_epsilon: Option<f64>,
+            claimed_delta: f64,
+            lower_bound: f64,
+            confidence: f64,
+            samples: u64,
+            event: &'report str,
+            chi_squared_p_value: Option<f64>,
+            verdict: &'static str,
+        }
+        let (confidence, samples) = match self.method {
+            Method::Exact => (1.0, 0),
+            Method::Empirical { confidence, samples } => (confidence, samples),
+        };
+        Shown {
+            mechanism: self.mechanism,
+            claimed_epsilon: self.claim.epsilon().map(Epsilon::to_f64),
+            claimed_delta: self.claim.delta().map_or(0.0, Delta::to_f64),
+            lower_bound: self.lower_bound,
+            confidence,
+            samples,
+            event: &self.event,
+            chi_squared_p_value: self.fit.as_ref().map(|fit| fit.p_value),
+            verdict: self.finding(),
+        }
+        .serialize(serializer)
     }
 }
 

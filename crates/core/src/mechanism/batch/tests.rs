@@ -4,6 +4,7 @@ use super::*;
 use crate::ledger::Receipt;
 use crate::noise::Entropy;
 use crate::privacy::Adjacency;
+use crate::privacy::pld::{Accountant, Mechanism};
 use crate::release::joint_level;
 use crate::statistic::{Bounds, Contribution, Ends, Grid, Moments, Rows};
 
@@ -290,5 +291,24 @@ fn half_widths_of_counts_sums_and_means_hold_as_often_as_they_say() {
         assert!(held.iter().all(|&held| held as f64 >= 0.923 * RELEASES as f64), "{guarantee}: {held:?}");
         // The count's half-width comes from the exact law: it holds no more often than necessary.
         assert!((held[0] as f64) < 0.98 * RELEASES as f64, "{guarantee}: {held:?}");
+    }
+}
+
+/// With the losses of Laplace noise added up exactly, noise that is 1 % narrower than a batch's would need a far larger δ.
+#[test]
+fn exact_composition_of_laplace_noise_gains_nothing() {
+    let (epsilon, delta): (Epsilon, Delta) = ("1".parse().unwrap(), "1e-6".parse().unwrap());
+    let sensitivity = contribution(Adjacency::AddRemove, 1, 1).of_count().unwrap();
+    for parts in [2, 4, 7, 8, 20, 50] {
+        let same = vec![Part { sensitivity, weight: 1 }; parts];
+        let batch = Batch::new(&same, &Guarantee::Approx(epsilon.clone(), delta.clone())).unwrap();
+        let is_laplace = matches!(batch.noise(0), Law::Laplace(_));
+        assert_eq!(is_laplace, parts < 8, "{parts}");
+        // |Laplace noise| of scale b is at most b·ln 20 with probability 95 %, Gaussian noise at most 1.96·σ.
+        let deviation = batch.noise(0).variance().sqrt();
+        let scale = if is_laplace { parts as f64 } else { 1.96 * deviation / libm::log(20.0) };
+        let narrower = Mechanism::laplace(Rational::try_from(0.99 * scale).unwrap()).unwrap();
+        let needed = Accountant::new().add(&narrower, parts as u64).unwrap().delta(&epsilon).unwrap();
+        assert!(needed.to_f64() > 100.0 * delta.to_f64(), "{parts}: {needed}");
     }
 }
