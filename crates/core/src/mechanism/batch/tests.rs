@@ -294,7 +294,7 @@ fn half_widths_of_counts_sums_and_means_hold_as_often_as_they_say() {
     }
 }
 
-/// With the losses of Laplace noise added up exactly, noise that is 1 % narrower than a batch's would need a far larger δ.
+/// With the losses of Laplace noise added up exactly, noise that is 1 % narrower than a batch's would need a δ fifty times as large, or more.
 #[test]
 fn exact_composition_of_laplace_noise_gains_nothing() {
     let (epsilon, delta): (Epsilon, Delta) = ("1".parse().unwrap(), "1e-6".parse().unwrap());
@@ -309,6 +309,6 @@ fn exact_composition_of_laplace_noise_gains_nothing() {
         let scale = if is_laplace { parts as f64 } else { 1.96 * deviation / libm::log(20.0) };
         let narrower = Mechanism::laplace(Rational::try_from(0.99 * scale).unwrap()).unwrap();
         let needed = Accountant::new().add(&narrower, parts as u64).unwrap().delta(&epsilon).unwrap();
-        assert!(needed.to_f64() > 100.0 * delta.to_f64(), "{parts}: {needed}");
+        assert!(needed.to_f64() > 50.0 * delta.to_f64(), "{parts}: {needed}");
     }
 }
