@@ -78,6 +78,18 @@ impl Permit {
         Ok(PermittedDraw { draw: self.entropy.draw()?, accounting: &self.accounting })
     }
 
+    /// Makes releases that together cost at most `most`: even a permit that is not accounted for covers no more meanwhile,
+    /// so that what is said to be the cost of several releases is one.
+    pub fn within<T>(&mut self, most: &Guarantee, release: impl FnOnce(&mut Self) -> T) -> T {
+        let accounted = self.left.is_some();
+        self.left.get_or_insert_with(|| most.balance());
+        let released = release(self);
+        if !accounted {
+            self.left = None;
+        }
+        released
+    }
+
     /// Random bytes that no release reveals, such as the key by which a unit's rows are chosen. They cost nothing.
     ///
     /// # Errors

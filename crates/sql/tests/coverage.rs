@@ -160,3 +160,26 @@ fn what_has_no_bar_is_said_beside_the_answer() {
     assert!(said("SELECT CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END FROM t"));
     assert!(said("SELECT SUM(n) FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) AS q"));
 }
+
+/// Noise that is too wide for whole numbers is refused before the charge, with one draw for several numbers, too.
+#[test]
+fn noise_beyond_all_numbers_is_refused_before_the_charge() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    fs::write(&path, "id,x\n").unwrap();
+    let mut refused = 0;
+    for sql in ["SELECT COUNT(*), SUM(x) FROM t", "SELECT VARIANCE(x), AVG(x) FROM t"] {
+        for rows in (0..40).step_by(4) {
+            let mut options = Options::new(Guarantee::Pure("0.001".parse().unwrap()));
+            options.unit = reticent_sql::Unit::Column("id".into());
+            (options.max_groups, options.max_rows) = (Some(1), Some(1 << rows));
+            options.bounds.insert("x".into(), Range::Public("0..100".parse().unwrap()));
+            let table = Table::open("t", path.to_str().unwrap()).unwrap();
+            match Query::prepare(sql, vec![Input { table, public: false }], options) {
+                Ok(query) => drop(query.answer(&mut Permit::unaccounted_from(Entropy::seeded(1))).unwrap()),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!((4..16).contains(&refused), "{refused}");
+}

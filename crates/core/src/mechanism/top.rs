@@ -179,6 +179,8 @@ pub(super) struct Round<'a> {
 
 /// Bits of a probability that are precomputed.
 const WORD: usize = 64;
+/// The most probabilities that are remembered: some 4 MB.
+const MOST_WORDS: usize = 1 << 16;
 
 impl<'a> Round<'a> {
     pub fn new(rate: Rational, scores: &'a [i64]) -> Self {
@@ -216,6 +218,9 @@ impl<'a> Round<'a> {
             // At most 2^64.
             [lo, hi].map(|end| u128::try_from(&end).unwrap_or(1 << WORD))
         };
+        if self.words.len() >= MOST_WORDS {
+            self.words.clear();
+        }
         let [lo, hi] = *self.words.entry(below_best).or_insert_with(word);
         let mut value = 0_u128;
         for left in (0..WORD).rev() {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::options::Range;
 use crate::release::design::Output;
 use crate::release::draw::joint_bar;
+use crate::release::search::PLACEHOLDER_WIDTH;
 use crate::release::typical::typical;
 use crate::release::values::{Bar, Cell, column};
 use crate::release::{Design, derived};
@@ -19,9 +20,6 @@ use reticent::message;
 
 /// The most rows that a group can be expected to have.
 const MOST_ROWS: u64 = 1 << 40;
-
-/// The width of the bounds that stand for those that are to be found, −1..1.
-const PLACEHOLDER: f64 = 2.0;
 
 /// What a half-width is a multiple of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,8 +82,8 @@ impl Query {
                 };
                 Some(half_width.map(|half_width| match self.times(*asked) {
                     Times::One => (half_width, Times::One),
-                    Times::Width => (half_width / PLACEHOLDER, Times::Width),
-                    Times::Squared => (half_width / (PLACEHOLDER * PLACEHOLDER), Times::Squared),
+                    Times::Width => (half_width / PLACEHOLDER_WIDTH, Times::Width),
+                    Times::Squared => (half_width / (PLACEHOLDER_WIDTH * PLACEHOLDER_WIDTH), Times::Squared),
                 }))
             }
             Origin::Derived => {

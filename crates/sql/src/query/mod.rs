@@ -216,6 +216,10 @@ impl Query {
     /// # Errors
     /// [`Error::Reading`] if the rows cannot be read to the end.
     pub fn answer(&self, permit: &mut Permit) -> Result<Answer> {
+        permit.within(&self.guarantee, |permit| self.released(permit))
+    }
+
+    fn released(&self, permit: &mut Permit) -> Result<Answer> {
         let _quiet = Quiet::new();
         let key = ChoiceKey::new(permit.secret()?);
         let found = self.find_bounds(key.clone(), permit)?;

@@ -73,7 +73,12 @@ impl Plan {
                 (Some(weighed), touched, design)
             }
         };
-        let answer = weighing.as_ref().map_or_else(|| vec![design.guarantee.clone()], Weighed::costs);
+        // Bounds that are found change the noise, and with it, perhaps, whether δ is needed: all that is left is charged.
+        let answer = match (&weighing, &search) {
+            (Some(weighed), _) => weighed.costs(),
+            (None, Some(search)) => vec![search.rest.clone()],
+            (None, None) => vec![design.guarantee.clone()],
+        };
         let costs = search.iter().flat_map(Search::costs).chain(answer);
         let guarantee = Guarantee::sequential(costs)?.expect("something is asked");
         Ok(Self { design, contribution, search, weighing, guarantee })

@@ -3,18 +3,23 @@
 use reticent::Permit;
 use reticent::exact::Rational;
 use reticent::mechanism::MaxNorm;
+use reticent::message;
 use reticent::privacy::{Epsilon, Guarantee};
+use reticent::release::LEVEL;
 use reticent::statistic::{Grid, Moments, Sensitivity};
 use reticent_bounding::Group;
 
 use super::contribution::UnitContribution;
 use super::design::Additive;
 use super::numbers::{moments, present, whole};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Steps of a coordinate that one unit can move it by in one group: fine enough for rounding to be lost in the noise, and
 /// coarse enough for 2^43 rows.
 const STEPS: u64 = 1 << 20;
+/// The widest noise at 95 %, in steps of what is released: as wide as that on single numbers may be. Bars of many numbers at
+/// once are less than a hundred times as wide, and fit in 64 bits.
+const WIDEST: f64 = (1_u64 << 50) as f64;
 
 /// Counts, sums and sums of squares of every group as one vector, with one draw of noise for all of it.
 ///
@@ -111,13 +116,31 @@ impl BoxNoise {
         }
         let number = u32::try_from(coordinates.len()).unwrap_or(u32::MAX);
         let sensitivity = moves.saturating_mul(STEPS);
-        let mechanism = MaxNorm::new(number, sensitivity, epsilon)?;
-        Ok(Self {
-            mechanism,
+        let noise = Self {
+            mechanism: MaxNorm::new(number, sensitivity, epsilon)?,
             #[cfg(any(test, feature = "test-util"))]
             sensitivity,
             coordinates,
-        })
+        };
+        let level = LEVEL.try_into()?;
+        for form in parts.iter().flat_map(|(part, _)| noise.forms(part)) {
+            if noise.half_width(&form, &level)? > WIDEST {
+                return Err(Error::option(message!(
+                    ["epsilon"],
+                    " is too small for these bounds and contribution limits: the noise would be out of range"
+                )));
+            }
+        }
+        Ok(noise)
+    }
+
+    /// The numbers that are read from the vectors for a part.
+    pub fn forms(&self, part: &Additive) -> Vec<Form> {
+        match part {
+            Additive::Ends(measure, _) => vec![self.count(part), self.sum_of(*measure)],
+            Additive::Squares(measure, _) => vec![self.squares(*measure)],
+            _ => vec![self.count(part)],
+        }
     }
 
     /// The guarantee of a release, and its cost.

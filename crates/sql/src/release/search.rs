@@ -27,6 +27,22 @@ use crate::resolve::Resolved;
 /// and costs large ones, whose errors are small, less than a factor of two.
 const SHARE: (i64, u64) = (2, 5);
 
+/// The width of the bounds that stand for those that are to be found.
+pub const PLACEHOLDER_WIDTH: f64 = 2.0;
+
+/// Bounds that no column of the query was given: an aggregate whose bounds are to be found is not merged with another of
+/// the same column, so that before the search a query has all the parts that it can have afterwards.
+fn placeholder(resolved: &Resolved) -> Bounds {
+    let given = |bounds: &Bounds| {
+        resolved.asked.iter().any(|asked| matches!(&asked.range, Some(Range::Public(given)) if given == bounds))
+    };
+    let around = |middle: i64| {
+        let end = |end: i64| Rational::from(middle + end);
+        Bounds::new(end(-1), end(1)).expect("the lower one is smaller")
+    };
+    (0..).map(around).find(|bounds| !given(bounds)).expect("a query has fewer ranges than there are numbers")
+}
+
 /// The search for the bounds of some columns, in a first pass over the rows.
 ///
 /// # Privacy
@@ -41,6 +57,8 @@ pub struct Search {
     pub rows: u64,
     /// The expressions whose bounds are needed, and how they were written.
     wanted: Vec<(Expr, String)>,
+    /// Bounds of [`PLACEHOLDER_WIDTH`] that stand for those that are not found.
+    placeholder: Bounds,
     mechanism: ApproxBounds,
 }
 
@@ -87,7 +105,7 @@ impl Search {
         let rows = touched.groups().saturating_mul(touched.max_rows());
         let contribution = Contribution::overall(touched.adjacency(), Rows::AtMost(rows))?;
         let mechanism = ApproxBounds::new(&contribution, &found)?;
-        Ok(Some(Self { rest, rows, wanted, mechanism }))
+        Ok(Some(Self { rest, rows, wanted, placeholder: placeholder(resolved), mechanism }))
     }
 
     /// The cost of each search.
@@ -98,8 +116,7 @@ impl Search {
     /// The grid of an expression whose bounds were found; an arbitrary grid otherwise, whose noise is drawn and
     /// discarded.
     pub fn grid(&self, of: &Expr, found: &Found) -> Grid {
-        let arbitrary = || Bounds::new(Rational::from(-1), Rational::ONE).expect("-1 is less than 1");
-        self.found(of, found).map_or_else(|| Grid::new(&arbitrary()), Grid::new)
+        Grid::new(self.found(of, found).unwrap_or(&self.placeholder))
     }
 
     /// The bounds that were found for an expression.

@@ -148,7 +148,7 @@ fn in_box(boxed: &BoxNoise, part: &Additive, values: u64) -> PartWidths {
             let (lower, upper) = (grid.lower() as f64, grid.upper() as f64);
             let of_ends = (lower.abs() + upper.abs()) / (upper - lower);
             let of_count = |together: u64| of(&count, together) + 1.0 / (upper - lower);
-            let both = |together: u64| ((of_count(together) + 0.5) as u64, rounded(&sum, together) + 1);
+            let both = |together: u64| ((of_count(together) + 0.5) as u64, rounded(&sum, together).saturating_add(1));
             let of_mean = both(2);
             PartWidths::Ends(EndsWidths {
                 count: of_count(1),

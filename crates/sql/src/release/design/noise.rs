@@ -123,12 +123,7 @@ impl Noise {
                     _ => vec![batch.half_width(*place, &level)? as f64],
                 },
                 (Source::Box, _, Some(boxed)) => {
-                    let forms = match part {
-                        Additive::Ends(measure, _) => vec![boxed.count(part), boxed.sum_of(*measure)],
-                        Additive::Squares(measure, _) => vec![boxed.squares(*measure)],
-                        _ => vec![boxed.count(part)],
-                    };
-                    forms.iter().map(|form| boxed.half_width(form, &level)).collect::<Result<_, _>>()?
+                    boxed.forms(part).iter().map(|form| boxed.half_width(form, &level)).collect::<Result<_, _>>()?
                 }
                 _ => Vec::new(),
             };
