@@ -269,7 +269,7 @@ impl<'a> Cursor<'a> {
         let records = Records { words: &self.records, form: self.form, features: weighing.part.plan.features.len() };
         let (groups, chooser) = (&mut self.groups, self.chooser);
         self.gatherer.units(records, |members| {
-            let mut owner = Owner { records, chooser, member: members[0], identity: None };
+            let mut owner = Owner { records, chooser, member: members[0], ranks: None };
             let runs = groups.choose(members, &mut owner, &weighing.digests);
             function(Unit { records, members, runs });
         })?;
