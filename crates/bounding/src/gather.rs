@@ -51,8 +51,8 @@ impl Member {
     }
 
     #[inline]
-    fn start(self) -> usize {
-        self.0 as u32 as usize
+    pub fn start(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -78,15 +78,30 @@ impl<'a> Records<'a> {
     /// The words of a member's unit.
     #[inline]
     fn unit(&self, member: Member) -> &'a [u32] {
-        let record = &self.words[member.start()..];
+        let record = &self.words[member.start() as usize..];
         &record[..self.form.words(record)]
     }
 
     /// The features of a member.
     #[inline]
     pub fn features(&self, member: Member) -> &'a [u32] {
-        let from = member.start() + self.form.words(&self.words[member.start()..]) + 1;
-        &self.words[from..from + self.features]
+        self.features_at(member.start())
+    }
+
+    #[inline]
+    fn features_at(&self, start: u32) -> &'a [u32] {
+        let record = &self.words[start as usize..];
+        &record[self.form.words(record) + 1..][..self.features]
+    }
+
+    /// Replaces columns by the features of the records that start here. Records that are far from one another are read in a
+    /// loop that does nothing else, so that several are on their way from memory at a time.
+    pub fn columns(&self, starts: &[u32], columns: &mut Vec<Vec<i32>>) {
+        columns.resize_with(self.features, Vec::new);
+        for (feature, column) in columns.iter_mut().enumerate() {
+            column.clear();
+            column.extend(starts.iter().map(|&start| self.features_at(start)[feature] as i32));
+        }
     }
 
     /// Whether these are two units with the same hash.

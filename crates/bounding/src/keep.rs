@@ -18,6 +18,8 @@ pub(crate) struct Kept {
     pub features: Vec<Vec<i32>>,
     /// One entry for every unit and every group in which it has kept rows.
     pub units: Vec<u32>,
+    /// Where the record of every kept row starts.
+    starts: Vec<u32>,
 }
 
 /// The records of a bucket, and what they refer to.
@@ -51,8 +53,7 @@ impl Keeper {
     pub fn keep(&mut self, bucket: Bucket<'_>, kept: &mut Kept) -> Result<()> {
         kept.groups.clear();
         kept.units.clear();
-        kept.features.resize_with(bucket.records.features, Vec::new);
-        kept.features.iter_mut().for_each(Vec::clear);
+        kept.starts.clear();
         let Self { gatherer, chooser, groups, rows } = self;
         gatherer.units(bucket.records, |members| {
             let mut owner = Owner { records: bucket.records, chooser, member: members[0], ranks: None };
@@ -62,12 +63,11 @@ impl Keeper {
                 let chosen = rows.choose(run, &mut owner, bucket);
                 kept.units.push(group);
                 kept.groups.resize(kept.groups.len() + chosen, group);
-                for &member in &run[..chosen] {
-                    let values = bucket.records.features(member);
-                    kept.features.iter_mut().zip(values).for_each(|(column, &value)| column.push(value as i32));
-                }
+                kept.starts.extend(run[..chosen].iter().map(|member| member.start()));
             }
-        })
+        })?;
+        bucket.records.columns(&kept.starts, &mut kept.features);
+        Ok(())
     }
 }
 

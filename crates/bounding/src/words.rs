@@ -34,33 +34,41 @@ impl Words {
     /// The word's number, assigned if it is new.
     #[inline]
     pub fn number(&mut self, word: u64) -> u32 {
-        self.recent(word, |all| Some(all.number_anew(word))).unwrap_or(NONE)
+        self.recent(word).unwrap_or_else(|place| {
+            let number = self.number_anew(word);
+            self.remember(place, number)
+        })
     }
 
     /// The word's number, if it has one.
     #[inline]
     pub fn find(&mut self, word: u64) -> Option<u32> {
-        self.recent(word, |all| {
-            all.numbers.find(all.state.hash_one(word), |(other, _)| *other == word).map(|&(_, number)| number)
-        })
+        self.recent(word)
+            .map_or_else(|place| Some(self.find_anew(word)?).map(|number| self.remember(place, number)), Some)
     }
 
-    /// The word's number if it was looked up recently, otherwise as the function says.
+    /// The number of a word that was looked up recently; otherwise where to remember it.
     #[inline]
-    fn recent(&mut self, word: u64, number: impl FnOnce(&mut Self) -> Option<u32>) -> Option<u32> {
+    fn recent(&self, word: u64) -> Result<u32, usize> {
+        /// The golden ratio spreads consecutive numbers evenly.
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
         let place = (word.wrapping_mul(MULTIPLIER) >> (u64::BITS - RECENT.ilog2())) as usize;
-        if let Some(&number) = self.recent.get(place)
-            && self.values.get(number as usize) == Some(&word)
-        {
-            return Some(number);
-        }
-        let number = number(self)?;
-        self.recent.resize(RECENT, NONE);
-        self.recent[place] = number;
-        Some(number)
+        let number = self.recent.get(place).copied().unwrap_or(NONE);
+        if self.values.get(number as usize) == Some(&word) { Ok(number) } else { Err(place) }
     }
 
+    fn remember(&mut self, place: usize, number: u32) -> u32 {
+        self.recent.resize(RECENT, NONE);
+        self.recent[place] = number;
+        number
+    }
+
+    #[inline(never)]
+    fn find_anew(&self, word: u64) -> Option<u32> {
+        self.numbers.find(self.state.hash_one(word), |(other, _)| *other == word).map(|&(_, number)| number)
+    }
+
+    #[inline(never)]
     fn number_anew(&mut self, word: u64) -> u32 {
         let state = &self.state;
         let entry =
