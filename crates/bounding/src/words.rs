@@ -34,17 +34,25 @@ impl Words {
     /// The word's number, assigned if it is new.
     #[inline]
     pub fn number(&mut self, word: u64) -> u32 {
-        self.recent(word).unwrap_or_else(|place| {
-            let number = self.number_anew(word);
-            self.remember(place, number)
-        })
+        match self.recent(word) {
+            Ok(number) => number,
+            Err(place) => {
+                let number = self.number_anew(word);
+                self.remember(place, number)
+            }
+        }
     }
 
     /// The word's number, if it has one.
     #[inline]
     pub fn find(&mut self, word: u64) -> Option<u32> {
-        self.recent(word)
-            .map_or_else(|place| Some(self.find_anew(word)?).map(|number| self.remember(place, number)), Some)
+        match self.recent(word) {
+            Ok(number) => Some(number),
+            Err(place) => {
+                let number = self.find_anew(word)?;
+                Some(self.remember(place, number))
+            }
+        }
     }
 
     /// The number of a word that was looked up recently; otherwise where to remember it.
