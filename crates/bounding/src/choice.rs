@@ -1,6 +1,7 @@
 //! The choice of which groups and rows of a unit are kept.
 
 use std::fmt;
+use std::hash::Hasher;
 
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -67,22 +68,51 @@ impl Chooser {
         self.shorten(b"table") as u64
     }
 
+    /// Ranks the groups of a unit.
+    pub fn of_unit(&self, unit: u128) -> Ranks {
+        Ranks(self.place).within(unit)
+    }
+}
+
+/// Ranks the groups of a unit, or the rows of a group. What all of them have in common is hashed once.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranks(sip::SipHasher13);
+
+impl Ranks {
     /// The rank of a group among the unit's groups.
     #[inline]
-    pub fn place_of_group(&self, unit: u128, group: u128) -> u64 {
-        let mut bytes = [0; 32];
-        bytes[..16].copy_from_slice(&unit.to_le_bytes());
-        bytes[16..].copy_from_slice(&group.to_le_bytes());
-        self.place.hash(&bytes)
+    pub fn of_group(&self, group: u128) -> u64 {
+        self.0.hash(&group.to_le_bytes())
+    }
+
+    /// Ranks the unit's rows in a group.
+    pub fn of_rows_in(&self, group: u128) -> Self {
+        self.within(group)
     }
 
     /// The rank of a row among the unit's rows in the group.
     #[inline]
-    pub fn place_of_row(&self, unit: u128, group: u128, row: u64) -> u64 {
-        let mut bytes = [0; 40];
-        bytes[..16].copy_from_slice(&unit.to_le_bytes());
-        bytes[16..32].copy_from_slice(&group.to_le_bytes());
-        bytes[32..].copy_from_slice(&row.to_le_bytes());
-        self.place.hash(&bytes)
+    pub fn of_row(&self, row: u64) -> u64 {
+        self.0.hash(&row.to_le_bytes())
+    }
+
+    fn within(mut self, name: u128) -> Self {
+        self.0.write(&name.to_le_bytes());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_hashes_of_the_unit_the_group_and_the_row() {
+        let chooser = Chooser::new(&ChoiceKey::new([7; 32]));
+        let (unit, group, row) = (u128::MAX - 5, 1_u128 << 77, 3_u64);
+        let bytes = [&unit.to_le_bytes()[..], &group.to_le_bytes(), &row.to_le_bytes()].concat();
+        let hash = |length: usize| chooser.place.hash(&bytes[..length]);
+        let ranks = chooser.of_unit(unit);
+        assert_eq!((ranks.of_group(group), ranks.of_rows_in(group).of_row(row)), (hash(32), hash(40)));
     }
 }

@@ -86,8 +86,10 @@ impl Features {
                     miss(input.nulls(), numbers);
                 }
                 (Feature::Steps(grid), _) => {
-                    let float = |value: f64| grid.steps(value).map_or(MISSING, |steps| steps as i32);
-                    each(input, *kind, numbers, float, |value| grid.steps_of_integer(value) as i32);
+                    // Copies, which stay in registers while numbers are written.
+                    let (grid, same) = (grid.clone(), grid.clone());
+                    let float = move |value: f64| grid.steps(value).map_or(MISSING, |steps| steps as i32);
+                    each(input, *kind, numbers, float, move |value| same.steps_of_integer(value) as i32);
                 }
                 (Feature::Magnitude, _) => {
                     let bin = |value: f64| bin(value).map_or(MISSING, |bin| bin as i32);
@@ -145,7 +147,7 @@ fn apply<T: ArrowPrimitiveType>(
     numbers: &mut Vec<i32>,
     function: impl Fn(T::Native) -> i32,
 ) {
-    numbers.extend(values.values().iter().map(|&value| function(value)));
+    numbers.extend(values.values().iter().map(move |&value| function(value)));
 }
 
 fn miss(nulls: Option<&NullBuffer>, numbers: &mut [i32]) {

@@ -173,7 +173,7 @@ fn model(
             .into_iter()
             .map(|(key, rows)| {
                 let digest = chooser.shorten(&key_bytes(&key));
-                (chooser.place_of_group(unit, digest), digest, key, rows)
+                (chooser.of_unit(unit).of_group(digest), digest, key, rows)
             })
             .collect();
         places.sort_by_key(|(place, ..)| *place);
@@ -183,7 +183,7 @@ fn model(
             let mut rows: Vec<(u64, Features5)> = rows
                 .into_iter()
                 .enumerate()
-                .map(|(number, row)| (chooser.place_of_row(unit, digest, number as u64), row))
+                .map(|(number, row)| (chooser.of_unit(unit).of_rows_in(digest).of_row(number as u64), row))
                 .collect();
             // All of them are kept if there are few enough; otherwise those with the smallest ranks.
             rows.sort_by_key(|(place, _)| *place);

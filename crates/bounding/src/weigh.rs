@@ -153,7 +153,6 @@ impl Weighing {
     pub fn finish(mut self, caps: WeightCaps, wider: WeightCaps) -> Result<Weighted> {
         let memory = self.bounding.memory().clone();
         let groups = self.part.keys.len();
-        let features = self.part.plan.features.len();
         let all = self.over_buckets(|buckets| {
             let totals = || self.part.plan.totals(&memory);
             let mut sums = [(totals(), WeightCaps::NONE..caps), (totals(), caps..wider)];
@@ -161,10 +160,11 @@ impl Weighing {
             sums[1].0.resize(1)?;
             let mut rows = Rows::default();
             loop {
-                rows.clear(features);
+                rows.clear();
                 if !buckets.next(|unit| rows.add(&unit))? {
                     return Ok(sums.map(|(sums, _)| sums));
                 }
+                buckets.records().columns(&rows.starts, &mut rows.features);
                 rows.add_to(&mut sums[0])?;
                 // There is one group overall.
                 rows.groups.fill(0);
@@ -230,7 +230,6 @@ struct Cursor<'a> {
 
 /// A unit, with its rows in those of its groups that count.
 struct Unit<'a> {
-    records: Records<'a>,
     members: &'a [Member],
     runs: &'a [Range<usize>],
 }
@@ -254,6 +253,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The records of the bucket that was taken last.
+    fn records(&self) -> Records<'_> {
+        Records { words: &self.records, form: self.form, features: self.weighing.part.plan.features.len() }
+    }
+
     /// Calls the function with every unit of the next bucket; `false` if none is left.
     fn next(&mut self, mut function: impl FnMut(Unit<'_>)) -> Result<bool> {
         let bucket = self.next.fetch_add(1, Ordering::Relaxed);
@@ -266,12 +270,13 @@ impl<'a> Cursor<'a> {
         for shelf in &weighing.shelves {
             shelf.copy(bucket, self.form, &mut self.records)?;
         }
-        let records = Records { words: &self.records, form: self.form, features: weighing.part.plan.features.len() };
+        let features = weighing.part.plan.features.len();
+        let records = Records { words: &self.records, form: self.form, features };
         let (groups, chooser) = (&mut self.groups, self.chooser);
         self.gatherer.units(records, |members| {
-            let mut owner = Owner { records, chooser, member: members[0], identity: None };
+            let mut owner = Owner { records, chooser, member: members[0], ranks: None };
             let runs = groups.choose(members, &mut owner, &weighing.digests);
-            function(Unit { records, members, runs });
+            function(Unit { members, runs });
         })?;
         Ok(true)
     }
@@ -281,7 +286,10 @@ impl<'a> Cursor<'a> {
 fn weight(number: u64, caps: Range<u64>) -> u64 {
     let between = number.min(caps.end).saturating_sub(caps.start);
     // At most 2^16, since no more lies between the caps than there is.
-    ((u128::from(between) << WEIGHT_BITS) / u128::from(number)) as u64
+    match between.checked_mul(1 << WEIGHT_BITS) {
+        Some(scaled) => scaled / number,
+        None => ((u128::from(between) << WEIGHT_BITS) / u128::from(number)) as u64,
+    }
 }
 
 /// The rows of a bucket.
@@ -289,6 +297,8 @@ fn weight(number: u64, caps: Range<u64>) -> u64 {
 struct Rows {
     groups: Vec<u32>,
     features: Vec<Vec<i32>>,
+    /// Where the record of every row starts.
+    starts: Vec<u32>,
     /// One for every unit and every group in which it has rows.
     presence: Vec<u32>,
     /// The rows and groups of every unit.
@@ -296,10 +306,9 @@ struct Rows {
 }
 
 impl Rows {
-    fn clear(&mut self, features: usize) {
+    fn clear(&mut self) {
         self.groups.clear();
-        self.features.resize_with(features, Vec::new);
-        self.features.iter_mut().for_each(Vec::clear);
+        self.starts.clear();
         self.presence.clear();
         self.units.clear();
     }
@@ -309,11 +318,8 @@ impl Rows {
         for run in unit.runs {
             let run = &unit.members[run.clone()];
             self.presence.push(run[0].group());
-            for &member in run {
-                self.groups.push(member.group());
-                let values = unit.records.features(member);
-                self.features.iter_mut().zip(values).for_each(|(column, &value)| column.push(value as i32));
-            }
+            self.groups.resize(self.groups.len() + run.len(), run[0].group());
+            self.starts.extend(run.iter().map(|member| member.start()));
         }
     }
 

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use serde::{Deserialize, Serialize};
 
 use crate::Broken;
@@ -72,7 +73,7 @@ impl Shares {
             position = position.saturating_add(*size);
         }
         bounds.push(sizes.len());
-        Chunks { path: path.to_owned(), first, bounds }
+        Chunks { path: path.to_owned(), first, bounds, footer: Once::default() }
     }
 
     /// Determines where a plain text file is cut. It starts at `position`, its rows start at `start` in it, and it has
@@ -82,14 +83,14 @@ impl Shares {
         let first = self.part_at(position);
         let inside = (first + 1..self.parts).map(|part| self.start(part)).take_while(|cut| *cut < end);
         let targets = inside.map(|cut| (cut - position).max(start)).collect();
-        Text { path: path.to_owned(), packing: Packing::Plain, start, first, targets, cuts: Cuts::default() }
+        Text { path: path.to_owned(), packing: Packing::Plain, start, first, targets, cuts: Once::default() }
     }
 
     /// A text file that cannot be cut belongs to the part that contains its midpoint. Its rows start at `start`, counted
     /// in decoded bytes.
     pub fn whole(self, path: &Path, packing: Packing, position: u64, start: u64, size: u64) -> Text {
         let first = self.part_at(position.saturating_add(size / 2));
-        Text { path: path.to_owned(), packing, start, first, targets: Vec::new(), cuts: Cuts::default() }
+        Text { path: path.to_owned(), packing, start, first, targets: Vec::new(), cuts: Once::default() }
     }
 }
 
@@ -102,6 +103,9 @@ pub struct Chunks {
     first: usize,
     /// For each part that reads it, its first chunk; then the number of chunks.
     bounds: Vec<usize>,
+    /// The footer of a Parquet file, read when the first part is.
+    #[serde(skip)]
+    pub footer: Once<ArrowReaderMetadata>,
 }
 
 impl Chunks {
@@ -138,7 +142,7 @@ pub struct Text {
     targets: Vec<u64>,
     /// Where they do start, determined when the first of them is read.
     #[serde(skip)]
-    cuts: Cuts,
+    cuts: Once<Vec<u64>>,
 }
 
 impl Text {
@@ -153,11 +157,10 @@ impl Text {
         let Some(index) = part.checked_sub(self.first).filter(|index| *index <= self.targets.len()) else {
             return Ok(None);
         };
-        let cuts = self.cuts.0.get_or_init(|| match self.targets.as_slice() {
+        let cuts = self.cuts.get(|| match self.targets.as_slice() {
             [] => Some(Vec::new()),
             targets => cut(self.start, targets).ok().filter(|cuts| cuts.len() == targets.len()),
-        });
-        let cuts = cuts.as_ref().ok_or(Broken)?;
+        })?;
         let start = if index == 0 { self.start } else { cuts[index - 1] };
         let end = cuts.get(index).copied().unwrap_or(u64::MAX);
         Ok(Some(start..end.max(start)))
@@ -182,12 +185,25 @@ impl Text {
     }
 }
 
-/// `None` if the positions could not be determined.
-#[derive(Clone, Default)]
-struct Cuts(OnceLock<Option<Vec<u64>>>);
+/// Something about a file that is determined when it is needed first; `None` if it could not be.
+#[derive(Clone)]
+pub struct Once<T>(OnceLock<Option<T>>);
 
-impl Debug for Cuts {
-    /// Omits the positions: they depend on the rows.
+impl<T> Once<T> {
+    /// What was determined, by this function if by none before.
+    pub fn get(&self, determine: impl FnOnce() -> Option<T>) -> Result<&T, Broken> {
+        self.0.get_or_init(determine).as_ref().ok_or(Broken)
+    }
+}
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T> Debug for Once<T> {
+    /// Omits it: positions depend on the rows.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str("…")
     }

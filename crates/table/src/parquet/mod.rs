@@ -125,7 +125,7 @@ pub fn read(file: &Chunks, part: usize, columns: &[Column], schema: SchemaRef) -
         return Ok(None);
     }
     let input = File::open(&file.path).map_err(|_| Broken)?;
-    let metadata = metadata(&input).map_err(|_| Broken)?;
+    let metadata = file.footer.get(|| metadata(&input).ok())?.clone();
     if metadata.metadata().num_row_groups() != file.len() {
         return Err(Broken);
     }
