@@ -250,9 +250,7 @@ fn split(url: &str, has_table: bool) -> Result<Split> {
                     "prefer" => SslMode::Prefer,
                     "require" | "verify-ca" | "verify-full" => SslMode::Require,
                     _ => {
-                        return Err(unreadable(
-                            "sslmode must be disable, prefer, require, verify-ca or verify-full",
-                        ));
+                        return Err(unreadable("sslmode must be disable, prefer, require, verify-ca or verify-full"));
                     }
                 });
             }
