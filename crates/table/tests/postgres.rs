@@ -266,8 +266,8 @@ fn columns_that_a_query_cannot_use_are_named() {
     let expected = [
         "a: integer[]",
         "j: json",
-        "p: pair",
-        "g: tags",
+        "p: public.pair",
+        "g: public.tags",
         "h: time without time zone",
         "r: int4range",
         "u: uuid",

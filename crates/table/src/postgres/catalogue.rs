@@ -202,8 +202,8 @@ impl Attribute {
             Some(Kind::Bytes) => limited("bytea", MOST_BYTES),
             // A character takes at most four bytes.
             Some(Kind::Text | Kind::Padded) if self.most.is_some_and(|most| most <= MOST_TEXT / 4) => name,
-            Some(Kind::Text) => limited("text", MOST_TEXT),
-            Some(Kind::Padded) => limited("bpchar", MOST_TEXT),
+            // As text it is without its padding.
+            Some(Kind::Text | Kind::Padded) => limited("text", MOST_TEXT),
             _ => name,
         }
     }

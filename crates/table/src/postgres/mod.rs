@@ -7,8 +7,9 @@
 //! # Privacy
 //! What the server computes must not be able to fail because of a row, nor depend on rows in any other way:
 //! - Only columns are pushed down, never conditions or functions of a query. The one exception is the length of a text
-//!   or of bytes, which is total and read from the header of the value: a longer cell than any that can be used is NULL
-//!   before it is sent, so that one row never takes more memory than 64 KiB for each column that was asked for.
+//!   or of bytes, which is total: a longer cell than any that can be used is NULL before it is sent, so that one row
+//!   never takes more memory than 64 KiB for each column that was asked for. (`octet_length` reads the header of a value
+//!   and no more; `char` without a small limit is cast to text before, which only removes its padding.)
 //! - Only tables, partitioned tables and materialised views are read. A view, a foreign table, a column that is
 //!   computed when it is read, or row-level security would run expressions of others on the rows.
 //! - The database must be encoded in UTF-8, because a conversion could fail.
@@ -58,7 +59,7 @@ pub fn open(url: &str) -> Result<Opened, String> {
         return Err("it names no table; end the URL with ?table=SCHEMA.TABLE".to_owned());
     };
     let (schema, table) = identity::parse(&table)?;
-    let connection = Connection::open(&address).map_err(|error| error.to_string())?;
+    let connection = Connection::to_look(&address)?;
     let (relation, identity) = connection.block_on(catalogue::open(connection.client(), &schema, &table))?;
     let columns = relation.columns()?;
     let database = Database::new(address, identity.database().to_owned(), vec![relation]);

@@ -14,20 +14,26 @@ use crate::Broken;
 /// How long a server has to hear that a connection ends.
 const GOODBYE: Duration = Duration::from_millis(200);
 
-/// Nothing that other roles create is run, nothing is filtered, and what the server waits for has a limit: rows for
-/// none, since reading them takes as long as it takes. With workers in parallel, ranges of blocks would be divided again.
+/// Set in each transaction, so that a connection pooler cannot lose it. Nothing that other roles create is run, nothing
+/// is filtered, and a lock is waited for only so long. With workers in parallel, ranges of blocks would be divided again.
 const SETTINGS: &str = "
-    SET search_path = pg_catalog, pg_temp;
-    SET row_security = off;
-    SET statement_timeout = 0;
-    SET lock_timeout = '60s';
-    SET idle_in_transaction_session_timeout = 0;
-    SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('transaction_timeout', true) IS NOT NULL;
-    SET jit = off;
-    SET max_parallel_workers_per_gather = 0;
+    SET LOCAL search_path = pg_catalog, pg_temp;
+    SET LOCAL row_security = off;
+    SET LOCAL lock_timeout = '60s';
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL jit = off;
+    SET LOCAL max_parallel_workers_per_gather = 0;
 ";
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+/// The catalogue answers soon.
+const LOOK: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '60s'";
+
+/// Rows take as long as they take.
+const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0";
+
+/// A setting that older servers do not have. It is asked for in a query, which takes a snapshot.
+const NO_TIMEOUT: &str = "SELECT pg_catalog.set_config('transaction_timeout', '0', true)
+    WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL";
 
 /// A connection, with what keeps it going.
 pub struct Connection {
@@ -38,17 +44,23 @@ pub struct Connection {
 
 impl Connection {
     /// Opens a connection. It must not be used inside an asynchronous runtime, whose threads it would block.
-    pub fn open(address: &Address) -> Result<Self, String> {
+    fn open(address: &Address) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("no connection can be opened: {error}"))?;
         let client = runtime.block_on(async {
             let (client, driver) = address.connect_inside().await.map_err(|error| error.to_string())?;
             tokio::spawn(driver);
-            let failed = |error: tokio_postgres::Error| format!("{address}: {}", reticent_postgres::chain(&error));
-            client.batch_execute(SETTINGS).await.map_err(failed)?;
             Ok::<_, String>(client)
         })?;
         Ok(Self { runtime: Some(runtime), client: Some(client) })
+    }
+
+    /// Opens a connection to look at the catalogue.
+    pub fn to_look(address: &Address) -> Result<Self, String> {
+        let connection = Self::open(address)?;
+        let begun = connection.block_on(connection.client().batch_execute(&format!("{LOOK}; {SETTINGS}")));
+        begun.map_err(|error| format!("{address}: {}", reticent_postgres::chain(&error)))?;
+        Ok(connection)
     }
 
     /// Runs something that waits for the server.
@@ -170,10 +182,11 @@ impl Database {
     /// that they stay so; the lock excludes nobody who reads or writes rows.
     fn start(&self) -> Result<(Connection, String), Broken> {
         let connection = Connection::open(&self.address).map_err(|_| Broken)?;
-        let mut statements = BEGIN.to_owned();
+        let mut statements = format!("{READ}; {SETTINGS}");
         for relation in self.relations.iter().filter(|relation| relation.can_be_locked) {
-            statements += &format!("; LOCK TABLE {} IN ACCESS SHARE MODE", relation.quoted());
+            statements += &format!("LOCK TABLE {} IN ACCESS SHARE MODE;", relation.quoted());
         }
+        statements += NO_TIMEOUT;
         let snapshot = connection.block_on(async {
             let client = connection.client();
             client.batch_execute(&statements).await.map_err(|_| Broken)?;
@@ -195,7 +208,7 @@ impl Database {
             return Err(Broken);
         }
         let connection = Connection::open(&self.address).map_err(|_| Broken)?;
-        let statements = format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'");
+        let statements = format!("{READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; {SETTINGS} {NO_TIMEOUT}");
         connection.block_on(connection.client().batch_execute(&statements)).map_err(|_| Broken)?;
         Ok(connection)
     }
