@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use reticent::ledger::Origin;
 use reticent::message::Spelling;
 use reticent_ledger::accounting::{AccountingSettings, Payer};
 
@@ -17,7 +18,8 @@ pub struct Arguments {
     /// or else your own, which accounts for everything you release]
     #[arg(long, value_name = "PLACE")]
     pub ledger: Option<String>,
-    /// The dataset whose budget is charged [default: the full path of the file]
+    /// The dataset whose budget is charged [default: the full path of the file, or the table of
+    /// the database]
     #[arg(long, value_name = "NAME")]
     pub dataset: Option<String>,
     /// Charge nothing, with a warning; refused for a dataset that has a budget
@@ -50,5 +52,13 @@ impl Arguments {
 /// # Errors
 /// As [`Payer::new`].
 pub fn payer(settings: &AccountingSettings, file: Option<&Path>) -> Result<Payer> {
-    Ok(Payer::new(settings, file, |notice| say!("{}", notice.message().spelled(Spelling::Flag)))?)
+    payer_of(settings, file.map(|file| Origin::File(file.into())).as_ref())
+}
+
+/// [`payer`] for rows wherever they are kept.
+///
+/// # Errors
+/// As [`Payer::of`].
+pub fn payer_of(settings: &AccountingSettings, rows: Option<&Origin>) -> Result<Payer> {
+    Ok(Payer::of(settings, rows, |notice| say!("{}", notice.message().spelled(Spelling::Flag)))?)
 }

@@ -4,6 +4,7 @@
 //! release is shown.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,54 @@ impl fmt::Display for Accounting {
         match self {
             Self::Charged(receipt) => write!(formatter, "charged to {} (entry {})", receipt.dataset, receipt.entry),
             Self::Unaccounted => formatter.write_str("not accounted for"),
+        }
+    }
+}
+
+/// Where rows are kept that are charged for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file or folder.
+    File(PathBuf),
+    /// A table of a database.
+    Table {
+        /// Its name: the same however it is reached.
+        name: String,
+        /// The names of all tables that may hold a row of it, itself included: its partitions, those that it is a
+        /// partition of, and materialised views.
+        sharing: Vec<String>,
+    },
+}
+
+impl Origin {
+    /// The path of a file; `None` for a table of a database.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Table { .. } => None,
+        }
+    }
+
+    /// The name of a table of a database; `None` for a file.
+    pub fn table(&self) -> Option<&str> {
+        match self {
+            Self::File(_) => None,
+            Self::Table { name, .. } => Some(name),
+        }
+    }
+}
+
+impl From<PathBuf> for Origin {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(formatter),
+            Self::Table { name, .. } => formatter.write_str(name),
         }
     }
 }

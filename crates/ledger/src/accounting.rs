@@ -1,15 +1,17 @@
-//! Accounting for a program that releases statistics about files: which dataset is charged, in which ledger, and which
-//! uses of a file are refused.
+//! Accounting for a program that releases statistics about files and tables: which dataset is charged, in which ledger,
+//! and which uses of rows are refused.
 
 use std::path::{Path, PathBuf};
 
-use reticent::ledger::{Accounting, Charge, Ledger, OnInterruption, Receipt, ReleaseOutcome, Releases, RunResult};
+use reticent::ledger::{
+    Accounting, Charge, Ledger, OnInterruption, Origin, Receipt, ReleaseOutcome, Releases, RunResult,
+};
 use reticent::privacy::{Adjacency, Guarantee};
 use reticent::{Permit, message};
 
 use crate::account::Account;
 use crate::budget::Budget;
-use crate::claims::{ChargedDataset, Use, dataset_of_file};
+use crate::claims::{ChargedDataset, Use, dataset_of};
 use crate::durable::{DurableLedger, fresh_id};
 use crate::entry::{Dataset, Terms};
 use crate::error::{Error, Result};
@@ -22,7 +24,7 @@ use crate::place::Place;
 pub struct AccountingSettings {
     /// The ledger: a file, or `postgres://…`; see [`Place::new`] for the default.
     pub ledger: Option<String>,
-    /// The dataset; by default that of the file.
+    /// The dataset; by default that of the file or table.
     pub dataset: Option<String>,
     /// Charge nothing.
     pub no_ledger: bool,
@@ -96,21 +98,29 @@ impl Payer {
     /// If the ledger cannot be used, or the dataset must be registered and is not; if nothing is to be charged although
     /// the dataset has a budget; if the file has a budget under another path.
     pub fn new(settings: &AccountingSettings, file: Option<&Path>, tell: NoticeHandler) -> Result<Self> {
-        let subject = ChargedDataset::new(settings.dataset.as_deref(), file).map_err(|error| match error {
+        Self::of(settings, file.map(|file| Origin::File(file.into())).as_ref(), tell)
+    }
+
+    /// [`Payer::new`] for rows wherever they are kept.
+    ///
+    /// # Errors
+    /// As for [`Payer::new`].
+    pub fn of(settings: &AccountingSettings, rows: Option<&Origin>, tell: NoticeHandler) -> Result<Self> {
+        let subject = ChargedDataset::new(settings.dataset.as_deref(), rows).map_err(|error| match error {
             Error::FileName(file) => {
                 Error::Request(message!("the path {file} is not valid Unicode; name the dataset with ", ["dataset"]))
             }
             error => error,
         })?;
-        let files: Vec<PathBuf> = file.map(PathBuf::from).into_iter().collect();
+        let all = rows.map_or(&[][..], std::slice::from_ref);
         if settings.no_ledger {
-            refuse_if_limited(subject.name(), &files)?;
+            refuse_if_limited(subject.name(), all)?;
             return Ok(Self::Unaccounted(tell));
         }
         let place = Place::new(settings.ledger.as_deref())?;
         let ledger = place.open()?;
-        let own = file.and_then(|file| dataset_of_file(file).ok());
-        refuse_other_budgets(&ledger, &subject, &files, own.as_deref())?;
+        let own = rows.and_then(|rows| dataset_of(rows).ok());
+        refuse_other_budgets(&ledger, &subject, all, own.as_deref())?;
         let ledger = ledger.anchored_if(settings.anchor.as_deref());
         if place.named && ledger.dataset(subject.name())?.is_none() {
             let (dataset, location) = (subject.name(), &place.location);
@@ -141,15 +151,15 @@ impl Payer {
         }
     }
 
-    /// Refuses files that have their own budget, or lie in a folder that has one, which would not be charged. Files
-    /// queried together are charged to one dataset, and their own budgets must not be bypassed.
+    /// Refuses rows that have their own budget, or lie in a folder or table that has one, which would not be charged.
+    /// Files and tables queried together are charged to one dataset, and their own budgets must not be bypassed.
     ///
     /// # Errors
-    /// If a file has another budget.
-    pub fn refuse_other_budgets(&self, files: &[PathBuf]) -> Result<()> {
+    /// If rows have another budget.
+    pub fn refuse_other_budgets(&self, rows: &[Origin]) -> Result<()> {
         match self {
-            Self::Unaccounted(_) => refuse_uncharged(files),
-            Self::Charged(session) => refuse_other_budgets(&session.ledger, &session.subject, files, None),
+            Self::Unaccounted(_) => refuse_uncharged(rows),
+            Self::Charged(session) => refuse_other_budgets(&session.ledger, &session.subject, rows, None),
         }
     }
 
@@ -319,15 +329,15 @@ fn unaccounted(tell: NoticeHandler) -> Result<Permit> {
     Ok(Permit::unaccounted()?)
 }
 
-/// Refuses files whose rows have a budget in this ledger other than the one to be charged; `own` is the dataset that
+/// Refuses rows that have a budget in this ledger other than the one to be charged; `own` is the dataset that
 /// would be charged if none were named.
 fn refuse_other_budgets(
     ledger: &DurableLedger,
     subject: &ChargedDataset,
-    files: &[PathBuf],
+    rows: &[Origin],
     own: Option<&str>,
 ) -> Result<()> {
-    let Some(owner) = ledger.conflict(files, Use::Charged(subject.name()))? else { return Ok(()) };
+    let Some(owner) = ledger.conflict(rows, Use::Charged(subject.name()))? else { return Ok(()) };
     let (Dataset { name, budget, .. }, dataset) = (&owner.account.dataset, subject.name());
     Err(Error::Request(match own == Some(name) {
         true => message!(
@@ -350,14 +360,13 @@ fn own_ledger() -> Result<Option<(DurableLedger, Place)>> {
     Ok(place.open_to_read()?.map(|ledger| (ledger, place)))
 }
 
-/// Refuses public files that hold rows of a dataset: rows that are `private` in this request, or were ever protected,
+/// Refuses public files and tables that hold rows of a dataset: rows that are `private` in this request, or were ever protected,
 /// are not published. Call it before reading them. Checks the user's own ledger as well as the named one.
 ///
 /// # Errors
-/// If a file holds such rows.
-pub fn check_public(ledger: Option<&str>, files: &[PathBuf], private: &[PathBuf]) -> Result<()> {
-    if let Some(file) = shared(files, private) {
-        let file = file.display();
+/// If a file or table holds such rows.
+pub fn check_public(ledger: Option<&str>, public: &[Origin], private: &[Origin]) -> Result<()> {
+    if let Some(file) = shared(public, private) {
         return Err(Error::Request(message!(
             "{file} is private in this request, so it cannot be public as well; leave it out of ",
             ["keys"],
@@ -369,19 +378,19 @@ pub fn check_public(ledger: Option<&str>, files: &[PathBuf], private: &[PathBuf]
         let place = Place::new(Some(name))?;
         // If it is missing, charging it will say so.
         if let Some(ledger) = place.open_to_read()? {
-            refuse_owned(&ledger, &place, files)?;
+            refuse_owned(&ledger, &place, public)?;
         }
     }
     match own_ledger()? {
-        Some((ledger, place)) => refuse_owned(&ledger, &place, files),
+        Some((ledger, place)) => refuse_owned(&ledger, &place, public),
         None => Ok(()),
     }
 }
 
-/// Refuses files whose rows were ever protected in this ledger.
-fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, files: &[PathBuf]) -> Result<()> {
-    let Some(Owner { file, account }) = ledger.conflict(files, Use::Public)? else { return Ok(()) };
-    let (file, Dataset { name, budget, .. }) = (file.display(), &account.dataset);
+/// Refuses rows that were ever protected in this ledger.
+fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, public: &[Origin]) -> Result<()> {
+    let Some(Owner { origin: file, account }) = ledger.conflict(public, Use::Public)? else { return Ok(()) };
+    let Dataset { name, budget, .. } = &account.dataset;
     let why = match budget {
         Budget::Limit(_) => format!("has a budget of {budget}"),
         Budget::Unlimited => "was queried as a private table before".into(),
@@ -394,22 +403,22 @@ fn refuse_owned(ledger: &DurableLedger, Place { location, .. }: &Place, files: &
 }
 
 /// Refuses to leave a dataset uncharged that has a limit in the user's own ledger.
-fn refuse_if_limited(dataset: &str, files: &[PathBuf]) -> Result<()> {
+fn refuse_if_limited(dataset: &str, rows: &[Origin]) -> Result<()> {
     if let Some((ledger, place)) = own_ledger()?
         && let Some(budget) = ledger.limit(dataset)?
     {
         return Err(must_be_charged(dataset, &budget, &place));
     }
-    refuse_uncharged(files)
+    refuse_uncharged(rows)
 }
 
-/// Refuses to leave files uncharged whose rows have a budget in the user's own ledger.
+/// Refuses to leave rows uncharged that have a budget in the user's own ledger.
 ///
 /// # Errors
-/// If a file has such rows.
-pub fn refuse_uncharged(files: &[PathBuf]) -> Result<()> {
+/// If there are such rows.
+pub fn refuse_uncharged(rows: &[Origin]) -> Result<()> {
     let Some((ledger, place)) = own_ledger()? else { return Ok(()) };
-    let Some(owner) = ledger.conflict(files, Use::Uncharged)? else { return Ok(()) };
+    let Some(owner) = ledger.conflict(rows, Use::Uncharged)? else { return Ok(()) };
     Err(must_be_charged(&owner.account.dataset.name, &owner.account.dataset.budget, &place))
 }
 

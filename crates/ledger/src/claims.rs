@@ -1,6 +1,8 @@
 //! Same rows, one budget: which dataset a request is charged to, and which datasets rule it out.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use reticent::ledger::Origin;
 
 use crate::budget::Budget;
 use crate::durable::DurableLedger;
@@ -16,17 +18,17 @@ const STANDARD_INPUT: &str = "standard input";
 pub enum ChargedDataset {
     /// A dataset that the user named.
     Named(String),
-    /// A file, by its full path.
-    File(String),
+    /// A file, by its full path, or a table of a database.
+    Own(String),
     /// An unnamed stream: all such streams share one account.
     Nameless,
 }
 
 impl ChargedDataset {
-    /// The dataset that the user named, or else the file's, or else the one of all unnamed streams.
+    /// The dataset that the user named, or else that of the rows, or else the one of all unnamed streams.
     ///
     /// # Errors
-    /// As [`dataset_of_file`].
+    /// As [`dataset_of`].
     ///
     /// # Example
     /// ```
@@ -36,10 +38,10 @@ impl ChargedDataset {
     /// assert!(ChargedDataset::new(None, None)?.is_nameless());
     /// # Ok::<(), reticent_ledger::Error>(())
     /// ```
-    pub fn new(named: Option<&str>, file: Option<&Path>) -> Result<Self> {
-        Ok(match (named, file) {
+    pub fn new(named: Option<&str>, rows: Option<&Origin>) -> Result<Self> {
+        Ok(match (named, rows) {
             (Some(name), _) => Self::Named(name.into()),
-            (None, Some(file)) => Self::File(dataset_of_file(file)?),
+            (None, Some(rows)) => Self::Own(dataset_of(rows)?),
             (None, None) => Self::Nameless,
         })
     }
@@ -47,7 +49,7 @@ impl ChargedDataset {
     /// The dataset's name in the ledger.
     pub fn name(&self) -> &str {
         match self {
-            Self::Named(name) | Self::File(name) => name,
+            Self::Named(name) | Self::Own(name) => name,
             Self::Nameless => STANDARD_INPUT,
         }
     }
@@ -55,6 +57,17 @@ impl ChargedDataset {
     /// Whether it is the account that all unnamed streams share.
     pub fn is_nameless(&self) -> bool {
         *self == Self::Nameless
+    }
+}
+
+/// The name of the dataset that rows make up: the full path of a file, or the name of a table.
+///
+/// # Errors
+/// As [`dataset_of_file`].
+pub fn dataset_of(rows: &Origin) -> Result<String> {
+    match rows {
+        Origin::File(file) => dataset_of_file(file),
+        Origin::Table { name, .. } => Ok(name.clone()),
     }
 }
 
@@ -68,7 +81,7 @@ pub fn dataset_of_file(file: &Path) -> Result<String> {
     full.into_os_string().into_string().map_err(|_| Error::FileName(shown()))
 }
 
-/// What the rows of some files are to be used for.
+/// What some rows are to be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'dataset> {
     /// Release statistics about them, charged to this dataset.
@@ -80,8 +93,8 @@ pub enum Use<'dataset> {
 }
 
 impl DurableLedger {
-    /// The dataset in this ledger that forbids a use of these files, whatever their names; `None` if the use is
-    /// allowed. Call it before reading the files.
+    /// The dataset in this ledger that forbids a use of these rows, whatever their names; `None` if the use is allowed.
+    /// Call it before reading them.
     ///
     /// | use | forbidden by |
     /// |---|---|
@@ -91,13 +104,13 @@ impl DurableLedger {
     ///
     /// # Errors
     /// If the ledger cannot be read, or is damaged.
-    pub fn conflict(&self, files: &[PathBuf], wanted: Use<'_>) -> Result<Option<Owner>> {
+    pub fn conflict(&self, rows: &[Origin], wanted: Use<'_>) -> Result<Option<Owner>> {
         let stands_against = |owner: &Owner| match wanted {
             Use::Charged(dataset) => owner.is_limited() && owner.account.dataset.name != dataset,
             Use::Uncharged => owner.is_limited(),
             Use::Public => true,
         };
-        Ok(self.owners(files)?.into_iter().find(stands_against))
+        Ok(self.owners(rows)?.into_iter().find(stands_against))
     }
 
     /// The limit of a dataset; `None` if it is not registered or has no limit.
@@ -129,6 +142,7 @@ impl DurableLedger {
 mod tests {
     use reticent::error::Explained;
     use std::fs;
+    use std::path::PathBuf;
 
     use reticent::ledger::{Charge, Keeper, OnInterruption, Releases};
     use reticent::privacy::{Adjacency, Guarantee};
@@ -182,7 +196,7 @@ mod tests {
         }
 
         fn refuses(&self, file: &str, wanted: Use<'_>) -> bool {
-            self.ledger.conflict(&[self.path("new.csv"), self.path(file)], wanted).unwrap().is_some()
+            self.ledger.conflict(&[self.path("new.csv").into(), self.path(file).into()], wanted).unwrap().is_some()
         }
     }
 
@@ -218,8 +232,8 @@ mod tests {
     fn a_file_is_charged_under_its_full_path_unless_it_is_named() {
         let place = Place::new();
         std::os::unix::fs::symlink(place.path("new.csv"), place.path("soft.csv")).unwrap();
-        let subject = |named, file: &str| ChargedDataset::new(named, Some(&place.path(file)));
-        assert_eq!(subject(None, "soft.csv").unwrap(), ChargedDataset::File(place.name("new.csv")));
+        let subject = |named, file: &str| ChargedDataset::new(named, Some(&place.path(file).into()));
+        assert_eq!(subject(None, "soft.csv").unwrap(), ChargedDataset::Own(place.name("new.csv")));
         assert_eq!(subject(Some("people"), "soft.csv").unwrap().name(), "people");
         let missing = subject(None, "nowhere.csv").unwrap_err();
         assert!(matches!(missing, Error::File { .. }) && missing.is_usage(), "{missing}");

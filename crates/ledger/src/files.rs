@@ -1,11 +1,13 @@
-//! The identity of files, and the datasets that their rows belong to.
+//! The identity of files and of tables in databases, and the datasets that their rows belong to.
 //!
 //! The ledger identifies a dataset by its name, and a file's dataset by the file's path. A file can be reached by many
-//! paths: symbolic links, hard links, a folder that contains it. Here they are all treated as one.
+//! paths: symbolic links, hard links, a folder that contains it. Here they are all treated as one. A table of a database
+//! has one name, but its rows may be those of others, too: its partitions, or materialised views of it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use reticent::ledger::Origin;
 use reticent_durable::FileId;
 
 use crate::account::Account;
@@ -13,19 +15,25 @@ use crate::budget::Budget;
 use crate::durable::DurableLedger;
 use crate::error::Result;
 
-/// The first of `files` that is also among `others`.
-pub fn shared<'path>(files: &'path [PathBuf], others: &[PathBuf]) -> Option<&'path Path> {
-    let others: Vec<FileId> = others.iter().filter_map(|file| FileId::of(file)).collect();
-    let is_other = |file: &&PathBuf| FileId::of(file).is_some_and(|id| others.contains(&id));
-    files.iter().find(is_other).map(PathBuf::as_path)
+/// The first of `rows` that is also among `others`.
+pub fn shared<'rows>(rows: &'rows [Origin], others: &[Origin]) -> Option<&'rows Origin> {
+    rows.iter().find(|one| others.iter().any(|other| is_shared(one, other)))
 }
 
-/// A dataset that a file's rows belong to.
+fn is_shared(one: &Origin, other: &Origin) -> bool {
+    match (one, other) {
+        (Origin::File(one), Origin::File(other)) => FileId::of(one).is_some_and(|id| FileId::of(other) == Some(id)),
+        (Origin::Table { sharing, .. }, Origin::Table { name, .. }) => sharing.contains(name),
+        _ => false,
+    }
+}
+
+/// A dataset that rows belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The file.
-    pub file: PathBuf,
-    /// The dataset: this file under some path, or a folder that contains it.
+    /// Where the rows are.
+    pub origin: Origin,
+    /// The dataset: a file under some path, a folder that contains it, or a table of a database.
     pub account: Account,
 }
 
@@ -37,31 +45,38 @@ impl Owner {
 }
 
 impl DurableLedger {
-    /// The datasets that these files belong to: those that have a limit or were ever charged, and are named by a path
-    /// of one of the files or of a folder that contains it, by its path or by a link. A file not in the ledger by any
-    /// path belongs to none.
+    /// The datasets that these rows belong to: those that have a limit or were ever charged, and are named by a path of
+    /// one of the files or of a folder that contains it, by its path or by a link, or by a table that may hold rows of
+    /// one of the tables. Rows not in the ledger under any name belong to none.
     ///
     /// # Errors
     /// If the ledger cannot be read or is damaged.
-    pub fn owners(&self, files: &[PathBuf]) -> Result<Vec<Owner>> {
-        if files.is_empty() {
+    pub fn owners(&self, rows: &[Origin]) -> Result<Vec<Owner>> {
+        if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let mut places: BTreeMap<FileId, &PathBuf> = BTreeMap::new();
-        for file in files {
-            places.extend(FileId::of_path(file).into_iter().map(|id| (id, file)));
+        let mut places: BTreeMap<FileId, &Origin> = BTreeMap::new();
+        let mut tables: BTreeMap<&str, &Origin> = BTreeMap::new();
+        for origin in rows {
+            match origin {
+                Origin::File(file) => places.extend(FileId::of_path(file).into_iter().map(|id| (id, origin))),
+                Origin::Table { sharing, .. } => tables.extend(sharing.iter().map(|name| (name.as_str(), origin))),
+            }
         }
-        // Only an absolute path names a file: any other name may happen to match a file here.
         let place = |name: &str| {
-            let path = Some(Path::new(name)).filter(|path| path.is_absolute())?;
+            if let Some(origin) = tables.get(name) {
+                return Some(*origin);
+            }
+            // Only an absolute path names a file: any other name may happen to match a file here.
+            let path = Some(Path::new(name)).filter(|path| path.is_absolute() && !places.is_empty())?;
             let id = FileId::of(path)?;
             // A link leads out of a folder, and a hard link into it.
             places.get(&id).copied().or_else(|| FileId::within(path).find_map(|id| places.get(&id).copied()))
         };
         let owner = |account: Account| {
             let owns = account.charges > 0 || account.dataset.budget != Budget::Unlimited;
-            let file = place(&account.dataset.name).filter(|_| owns)?.clone();
-            Some(Owner { file, account })
+            let origin = place(&account.dataset.name).filter(|_| owns)?.clone();
+            Some(Owner { origin, account })
         };
         Ok(self.accounts_of(|name| place(name).is_some())?.into_iter().filter_map(owner).collect())
     }
@@ -81,6 +96,7 @@ mod tests {
     fn a_file_is_the_same_under_all_its_names() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        let origin = |name: &str| Origin::File(path(name));
         fs::create_dir(path("data")).unwrap();
         fs::write(path("data/a.csv"), "x\n").unwrap();
         fs::write(path("other.csv"), "x\n").unwrap();
@@ -111,17 +127,37 @@ mod tests {
         let owner = path("folder").display().to_string();
         ledger.register(&Dataset { name: owner.clone(), budget: limit, terms }).unwrap();
         for one in ["folder/b.csv", "b-hard.csv", "c-hard.csv", "folder/d.csv", "elsewhere/d.csv"] {
-            let owners = ledger.owners(&[path(one)]).unwrap();
+            let owners = ledger.owners(&[origin(one)]).unwrap();
             let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
             assert_eq!(names, [owner.as_str()], "{one}");
         }
         for one in ["data/a.csv", "data/../data/a.csv", "hard.csv", "soft.csv"] {
-            let owners = ledger.owners(&[path(one)]).unwrap();
+            let owners = ledger.owners(&[origin(one)]).unwrap();
             let names: Vec<&str> = owners.iter().map(|owner| owner.account.dataset.name.as_str()).collect();
             assert_eq!(names, [name.as_str()], "{one}");
-            assert!(owners[0].is_limited() && shared(&[path(one)], &[path("data/a.csv")]).is_some(), "{one}");
+            assert!(owners[0].is_limited() && shared(&[origin(one)], &[origin("data/a.csv")]).is_some(), "{one}");
         }
-        assert_eq!(ledger.owners(&[path("other.csv"), path("nowhere.csv")]).unwrap(), []);
-        assert_eq!(shared(&[path("other.csv")], &[path("data/a.csv")]), None);
+        assert_eq!(ledger.owners(&[origin("other.csv"), origin("nowhere.csv")]).unwrap(), []);
+        assert_eq!(shared(&[origin("other.csv")], &[origin("data/a.csv")]), None);
+    }
+
+    #[test]
+    fn a_table_is_owned_by_all_that_may_hold_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = DurableLedger::create(&Location::File(folder.path().join("ledger.sqlite"))).unwrap();
+        let terms = Some(Terms { unit: "row".into(), adjacency: Adjacency::AddRemove });
+        let limit = Budget::Limit(Guarantee::Pure("1".parse().unwrap()));
+        let table = |name: &str, sharing: &[&str]| Origin::Table {
+            name: name.into(),
+            sharing: sharing.iter().map(|name| (*name).into()).collect(),
+        };
+        ledger.register(&Dataset { name: "postgresql://7/d/s.all".into(), budget: limit, terms }).unwrap();
+        let (all, part) = ("postgresql://7/d/s.all", "postgresql://7/d/s.part");
+        let partition = table(part, &[part, all]);
+        let owners = ledger.owners(std::slice::from_ref(&partition)).unwrap();
+        assert_eq!((owners.len(), &owners[0].origin), (1, &partition));
+        assert_eq!(ledger.owners(&[table("postgresql://7/d/s.b", &["postgresql://7/d/s.b"])]).unwrap(), []);
+        assert!(shared(&[partition.clone()], &[table(all, &[all, part])]).is_some());
+        assert!(shared(&[partition], &[table("b", &["b"]), Origin::File(folder.path().into())]).is_none());
     }
 }

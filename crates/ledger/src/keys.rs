@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reticent::keys::{in_file, listed};
+use reticent::ledger::Origin;
 use reticent::message;
 
 use crate::accounting::check_public;
@@ -21,7 +22,8 @@ pub fn public_keys(text: &str, private: &[PathBuf], ledger: Option<&str>) -> Res
     if !Path::new(text).is_file() {
         return listed(text).map_err(|problem| wrong(&problem));
     }
-    check_public(ledger, &[PathBuf::from(text)], private)?;
+    let private: Vec<Origin> = private.iter().cloned().map(Origin::File).collect();
+    check_public(ledger, &[Origin::File(text.into())], &private)?;
     let content = std::fs::read_to_string(text).map_err(|error| wrong(&error))?;
     in_file(&content, None).map_err(|problem| wrong(&problem))
 }

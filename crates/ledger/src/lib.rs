@@ -95,7 +95,7 @@ mod witness;
 pub use account::{Account, FailureKind, MOST_INTERRUPTED, Registration, Suspension};
 pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
-pub use claims::{ChargedDataset, Use, dataset_of_file};
+pub use claims::{ChargedDataset, Use, dataset_of, dataset_of_file};
 pub use component::Component;
 pub use durable::{DurableLedger, fresh_id};
 pub use entry::{Dataset, Entry, Event, Keys, Row, Terms};

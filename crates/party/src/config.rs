@@ -19,7 +19,7 @@ use crate::times::{self, Times};
 /// | `party` | which of the task's parties this is | – |
 /// | `key` | the private key file | – |
 /// | `listen` | the address it listens on | the task's address |
-/// | `tables` | the query's tables: name and file | none |
+/// | `tables` | the query's tables: name and file, or `postgresql://…?table=SCHEMA.TABLE` | none |
 /// | `ledger`, `dataset` | the budget to charge | – |
 /// | `state` | the directory that records used attempts; never delete it | – |
 /// | `transcript` | where to write the transcript | in the state directory |
@@ -53,7 +53,10 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self> {
         let (mut config, folder) = file::config::<Self>(path)?;
         let paths = [&mut config.task, &mut config.key, &mut config.state];
-        for place in paths.into_iter().chain(&mut config.transcript).chain(config.tables.values_mut()) {
+        // A database is not in the folder.
+        let is_database = |place: &Path| matches!(place.to_str().map(str::parse), Some(Ok(Location::Postgres(_))));
+        let tables = config.tables.values_mut().filter(|place| !is_database(place));
+        for place in paths.into_iter().chain(&mut config.transcript).chain(tables) {
             *place = folder.join(&*place);
         }
         file::ledger_in(folder, &mut config.ledger);
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "task = \"task.toml\"\nparty = \"a\"\nkey = \"a.key\"\nledger = \"a.sqlite\"\ndataset = \"d\"\n\
-                        state = \"/var/a\"\ntables = { visits = \"visits.csv\" }\n";
+                        state = \"/var/a\"\ntables = { visits = \"visits.csv\", staff = \"postgresql://h/d?table=s.t\" }\n";
 
     #[test]
     fn paths_are_relative_to_the_file() {
@@ -94,6 +97,7 @@ mod tests {
         let config = Config::read(&path).unwrap();
         assert_eq!(config.task, folder.path().join("task.toml"));
         assert_eq!(config.tables["visits"], folder.path().join("visits.csv"));
+        assert_eq!(config.tables["staff"], Path::new("postgresql://h/d?table=s.t"));
         assert_eq!(config.state, Path::new("/var/a"));
         assert_eq!(config.ledger().unwrap(), Location::File(folder.path().join("a.sqlite")));
         assert_eq!(config.times().join, Duration::from_secs(600));

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reticent::exact::Rational;
+use reticent::ledger::Origin;
 use reticent::message;
 use reticent::multiparty::Plan;
 use reticent::privacy::Epsilon;
 use reticent_ledger::accounting::refuse_uncharged;
 use reticent_sql::bounding::ChoiceKey;
 use reticent_sql::joint::{Noise, Shape};
+use reticent_sql::settings::origins;
 use reticent_sql::settings::words::{guarantee, range};
 use reticent_sql::{Answer, Input, JointQuery, Options, Table};
 use serde_json::{Value, json};
@@ -166,11 +168,11 @@ pub struct OwnRows {
     /// The task that was checked.
     task: Digest,
     query: JointQuery,
-    files: Vec<PathBuf>,
+    rows: Vec<Origin>,
 }
 
 impl OwnRows {
-    /// Opens the tables. Only headers and footers are read.
+    /// Opens the tables. Only headers, footers and catalogues are read.
     ///
     /// # Errors
     /// If a table is missing or lacks what the query needs, or the query has other cells here than in the task.
@@ -182,12 +184,12 @@ impl OwnRows {
         }
         let input = |(name, path): (&String, &PathBuf)| Ok(Input { table: open(name, path)?, public: false });
         let inputs = tables.iter().filter(|(name, _)| named.contains(*name)).map(input).collect::<Result<Vec<_>>>()?;
-        let files = inputs.iter().flat_map(|input: &Input| input.table.files()).cloned().collect();
+        let rows = inputs.iter().flat_map(|input: &Input| origins(&input.table)).collect();
         let query = JointQuery::prepare(task.sql(), inputs, options(task.draft())?)?;
         if query.shape() != checked.query.shape() {
             return Err(Error::OtherCells);
         }
-        Ok(Self { task: task.hash(), query, files })
+        Ok(Self { task: task.hash(), query, rows })
     }
 
     /// The rows of every party, in the task's order, for a simulation: nothing is charged. Each table is written as
@@ -208,7 +210,7 @@ impl OwnRows {
             Self::open(checked, tables).map_err(|error| Error::OfParty(party.name.clone(), Box::new(error)))
         };
         let rows = parties.iter().zip(&tables).map(open).collect::<Result<Vec<_>>>()?;
-        refuse_uncharged(&rows.iter().flat_map(|rows| &rows.files).cloned().collect::<Vec<_>>())?;
+        refuse_uncharged(&rows.iter().flat_map(|own| &own.rows).cloned().collect::<Vec<_>>())?;
         Ok(rows)
     }
 }
@@ -222,8 +224,8 @@ impl Statistic for OwnRows {
         }
     }
 
-    fn files(&self) -> &[PathBuf] {
-        &self.files
+    fn origins(&self) -> &[Origin] {
+        &self.rows
     }
 
     fn exact(&mut self, _: &Task, secret: [u8; 32]) -> Result<Vec<i64>, String> {

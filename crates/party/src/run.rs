@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use reticent::ledger::{Accounting, Ledger};
+use reticent::ledger::{Accounting, Ledger, Origin};
 use reticent::multiparty::Plan;
 use reticent::{Permit, Release};
 use reticent_ledger::{Dataset, DurableLedger, Use};
@@ -29,9 +29,9 @@ pub trait Statistic {
     /// If it has others: the guarantee would not hold, or the sum would mean something else.
     fn check(&self, task: &Task) -> Result<()>;
 
-    /// The files that hold this party's rows; empty if they are not in files. Rows with a budget of their own in the ledger
-    /// cannot be charged to another dataset.
-    fn files(&self) -> &[PathBuf] {
+    /// The files and tables that hold this party's rows; empty if they are elsewhere. Rows with a budget of their own in
+    /// the ledger cannot be charged to another dataset.
+    fn origins(&self) -> &[Origin] {
         &[]
     }
 
@@ -172,7 +172,7 @@ impl Party<'_> {
     /// The plan, if this statistic may be run under it, and charged to this dataset.
     fn admit(&self, statistic: &dyn Statistic) -> Result<Plan> {
         statistic.check(self.task)?;
-        match self.ledger.conflict(statistic.files(), Use::Charged(self.dataset))? {
+        match self.ledger.conflict(statistic.origins(), Use::Charged(self.dataset))? {
             None => self.plan(),
             Some(owner) => {
                 let Dataset { name, budget, .. } = owner.account.dataset;

@@ -187,7 +187,7 @@ pub struct DatasetConfig {
 pub struct TableConfig {
     /// Its name in SQL.
     pub name: String,
-    /// A file, a folder or a pattern.
+    /// A file, a folder or a pattern, or a table of a database: `postgresql://…?table=SCHEMA.TABLE`.
     pub file: String,
     /// Whether the table is public and needs no protection.
     #[serde(default)]
@@ -284,8 +284,11 @@ impl Config {
 
     /// Resolves a path in the configuration.
     pub(crate) fn path(&self, path: &str) -> String {
+        let is_database = matches!(path.parse(), Ok(Location::Postgres(_)));
         match &self.folder {
-            Some(folder) if !Path::new(path).is_absolute() => folder.join(path).to_string_lossy().into_owned(),
+            Some(folder) if !is_database && !Path::new(path).is_absolute() => {
+                folder.join(path).to_string_lossy().into_owned()
+            }
             _ => path.to_owned(),
         }
     }

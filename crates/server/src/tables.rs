@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use reticent::ledger::Origin;
 use reticent_durable::FileId;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms, Use};
+use reticent_sql::settings::origins;
 use reticent_sql::settings::policy::{Policy, Rules};
 use reticent_sql::{Delimiter, Input, Table, text};
 use serde::Serialize;
@@ -23,9 +25,9 @@ pub struct Registered {
     /// The dataset whose budget is charged; `None` if the table is public.
     dataset: Option<String>,
     policy: Option<Policy>,
-    /// Its files when the service started.
-    files: Vec<PathBuf>,
-    /// Its canonical path then; `None` if it is given by a pattern.
+    /// Where its rows were when the service started: its files, or a table of a database.
+    rows: Vec<Origin>,
+    /// Its canonical path then; `None` if it is given by a pattern, or in a database.
     place: Option<PathBuf>,
     columns: Option<Vec<String>>,
 }
@@ -59,6 +61,14 @@ pub struct Chosen<'tables> {
     pub dataset: Option<&'tables str>,
 }
 
+/// What two tables may have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holding {
+    File(FileId),
+    /// A table of a database.
+    Table(String),
+}
+
 /// All tables that can be queried.
 #[derive(Debug, Default)]
 pub struct Tables(BTreeMap<String, Registered>);
@@ -79,7 +89,7 @@ impl Tables {
             }
         }
         let tables = Self(tables);
-        let all: Vec<_> = tables.0.values().map(|table| (table, table.files.as_slice())).collect();
+        let all: Vec<_> = tables.0.values().map(|table| (table, table.rows.clone())).collect();
         tables.refuse_second_budgets(&all, ledger)?;
         for table in tables.0.values() {
             table.register(ledger)?;
@@ -89,21 +99,31 @@ impl Tables {
 
     /// Checks these tables, with their current files, against all others and the ledger: the same rows must not have
     /// two budgets, nor be both private and public, whatever paths their files have.
-    fn refuse_second_budgets(&self, asked: &[(&Registered, &[PathBuf])], ledger: &DurableLedger) -> Result<()> {
-        let mut holders: BTreeMap<FileId, Vec<&Registered>> = BTreeMap::new();
+    fn refuse_second_budgets(&self, asked: &[(&Registered, Vec<Origin>)], ledger: &DurableLedger) -> Result<()> {
+        let mut holders: BTreeMap<Holding, Vec<&Registered>> = BTreeMap::new();
         // A table that was moved cannot be queried.
         for table in self.0.values().filter(|table| table.place_now() == table.place) {
             for id in Table::files_at(&table.location).iter().filter_map(|file| FileId::of(file)) {
-                holders.entry(id).or_default().push(table);
+                holders.entry(Holding::File(id)).or_default().push(table);
+            }
+            for name in table.rows.iter().filter_map(Origin::table) {
+                holders.entry(Holding::Table(name.to_owned())).or_default().push(table);
             }
         }
-        let holders_of = |file: &PathBuf| FileId::of(file).and_then(|id| holders.get(&id)).into_iter().flatten();
-        for (table, files) in asked {
-            for other in files.iter().flat_map(holders_of) {
-                table.refuse_common_file(other)?;
+        let holders_of = |rows: &Origin| {
+            let held: Vec<Holding> = match rows {
+                Origin::File(file) => FileId::of(file).map(Holding::File).into_iter().collect(),
+                Origin::Table { sharing, .. } => sharing.iter().cloned().map(Holding::Table).collect(),
+            };
+            held.into_iter().filter_map(|held| holders.get(&held)).flatten().copied().collect::<Vec<_>>()
+        };
+        for (table, rows) in asked {
+            for other in rows.iter().flat_map(holders_of) {
+                table.refuse_common_rows(other)?;
             }
-            table.refuse_owned(files, ledger)?;
+            table.refuse_owned(rows, ledger)?;
             let keys = table.policy.as_ref().map(Policy::key_files).unwrap_or_default();
+            let keys: Vec<Origin> = keys.into_iter().map(Origin::File).collect();
             let mut private: Vec<String> =
                 keys.iter().flat_map(holders_of).filter_map(|other| other.dataset.clone()).collect();
             private.extend(ledger.conflict(&keys, Use::Public)?.map(|owner| owner.account.dataset.name));
@@ -148,7 +168,7 @@ impl Tables {
             return Err(Error::field("sql", message));
         }
         let inputs: Vec<Input> = chosen.iter().map(|table| table.input()).collect::<Result<_>>()?;
-        let asked: Vec<_> = chosen.iter().zip(&inputs).map(|(table, input)| (*table, input.table.files())).collect();
+        let asked: Vec<_> = chosen.iter().zip(&inputs).map(|(table, input)| (*table, origins(&input.table))).collect();
         self.refuse_second_budgets(&asked, ledger)?;
         let policies = chosen.iter().filter_map(|table| table.policy.as_ref()).collect();
         Ok(Chosen { inputs, policies, dataset: datasets.into_iter().next() })
@@ -179,9 +199,9 @@ impl Registered {
             }
         };
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
-        let (files, columns) = (opened.files().to_vec(), opened.columns());
+        let (rows, columns) = (origins(&opened), opened.columns());
         let name = table.name.clone();
-        let mut table = Self { name, location, delimiter, dataset, policy, files, place: None, columns };
+        let mut table = Self { name, location, delimiter, dataset, policy, rows, place: None, columns };
         table.place = table.place_now();
         Ok(table)
     }
@@ -191,29 +211,30 @@ impl Registered {
     }
 
     /// Two tables with the same rows must both be private, with the same dataset, or both public.
-    fn refuse_common_file(&self, other: &Self) -> Result<()> {
+    fn refuse_common_rows(&self, other: &Self) -> Result<()> {
         let (name, other_name) = (&self.name, &other.name);
+        let is_in_database = self.rows.iter().any(|rows| rows.table().is_some());
+        let common = if is_in_database { "can have rows in common" } else { "have a file in common" };
         match (&other.dataset, &self.dataset) {
             (one, another) if one == another => Ok(()),
             (Some(_), Some(_)) => {
-                let message =
-                    format!("the tables {other_name} and {name} have a file in common; give both the same dataset");
+                let message = format!("the tables {other_name} and {name} {common}; give both the same dataset");
                 Err(Error::field("dataset", message))
             }
             _ => {
                 let message = format!(
-                    "the tables {other_name} and {name} have a file in common, and one of them is public; what is private in one must be \
-                     private in both: leave out `public`, or remove the file from one"
+                    "the tables {other_name} and {name} {common}, and one of them is public; what is private in one must be \
+                     private in both: leave out `public`, or one of the tables"
                 );
                 Err(Error::field("public", message))
             }
         }
     }
 
-    /// Files that belong to a dataset in the ledger must be charged to it, and cannot be public.
-    fn refuse_owned(&self, files: &[PathBuf], ledger: &DurableLedger) -> Result<()> {
+    /// Rows that belong to a dataset in the ledger must be charged to it, and cannot be public.
+    fn refuse_owned(&self, rows: &[Origin], ledger: &DurableLedger) -> Result<()> {
         let wanted = self.dataset.as_deref().map_or(Use::Public, Use::Charged);
-        let Some(owner) = ledger.conflict(files, wanted)? else { return Ok(()) };
+        let Some(owner) = ledger.conflict(rows, wanted)? else { return Ok(()) };
         let (name, owned) = (&owner.account.dataset.name, &self.name);
         Err(match wanted {
             Use::Public => {
@@ -252,12 +273,16 @@ impl Registered {
         let table = Table::open_separated(&self.name, &self.location, self.delimiter).map_err(|error| {
             tracing::warn!("{error}");
             let name = &self.name;
-            let message = format!("the table {name} can no longer be opened; its owner should check the files");
+            let message =
+                format!("the table {name} can no longer be opened; its owner should check the files or the database");
             Error::Conflict(message)
         })?;
         let place = self.place_now();
         let is_file = place.as_ref().is_some_and(|place| place.is_file());
-        if place != self.place || (is_file && table.files() != self.files) {
+        let is_same = |one: &Origin| self.rows.iter().any(|rows| rows.table() == one.table());
+        let is_in_database = table.database_table().is_some();
+        let rows = origins(&table);
+        if place != self.place || (is_file && rows != self.rows) || (is_in_database && !rows.iter().all(is_same)) {
             let name = &self.name;
             let message = format!(
                 "the table {name} was moved since the service started; if that was intended, restart the service"

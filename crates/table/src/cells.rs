@@ -12,7 +12,7 @@ use crate::text::is_too_long;
 /// Rows in a batch.
 pub const BATCH_ROWS: usize = 8192;
 /// A batch ends early when its text takes this many bytes, so that long cells cannot fill the memory.
-const BATCH_BYTES: usize = 8 << 20;
+pub const BATCH_BYTES: usize = 8 << 20;
 
 /// Parses a cell as a number: decimal, optionally with a sign, a fraction or an exponent, and surrounding whitespace.
 /// Numbers that are too large are infinite; `nan` is not a number, and neither is `1,000`.

@@ -103,7 +103,7 @@ fn decimals<T: ArrowPrimitiveType>(array: &ArrayRef, nearest: impl Fn(T::Native)
 }
 
 /// The float nearest to an integer divided by a power of ten; `narrow` is the same integer if it fits in 128 bits.
-fn nearest(unscaled: impl Display, narrow: Option<i128>, scale: i8) -> f64 {
+pub fn nearest(unscaled: impl Display, narrow: Option<i128>, scale: i8) -> f64 {
     /// Floats are exact up to this number, and up to this power of ten.
     const EXACT: (u128, i8) = (1 << 53, 22);
     match narrow {

@@ -1,6 +1,7 @@
-//! Tables from files, as batches of a few types.
+//! Tables from files and databases, as batches of a few types.
 //!
-//! A [`Table`] is opened from its headers and footers alone: CSV, TSV, NDJSON, JSON, Parquet or Arrow files. A [`Scan`]
+//! A [`Table`] is opened from its headers and footers alone: CSV, TSV, NDJSON, JSON, Parquet or Arrow files; or, with
+//! the feature `postgres`, from the catalogue of a PostgreSQL database. A [`Scan`]
 //! reads some of its columns in parts, as plain blocking iterators of Arrow record batches. Nothing in a row is an
 //! error: a cell that does not have the requested type is NULL, and a line that is not a row is dropped, by rules
 //! documented with each format. If reading fails, the error is [`Broken`], whatever the reason.
@@ -41,6 +42,7 @@
 //! | `typed` | files with typed columns |
 //! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
 //! | `convert`, `canonical` | conversion of their values to the types of a query; units as text |
+//! | `database`, `postgres` | tables of databases: [`DatabaseTable`], and how they are read |
 //! | `error` | [`Error`], [`Broken`] |
 //!
 //! # Not promised
@@ -60,12 +62,15 @@ mod canonical;
 mod cells;
 mod convert;
 mod csv;
+mod database;
 mod error;
 mod json;
 mod locate;
 mod ndjson;
 mod packing;
 mod parquet;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod reader;
 mod request;
 mod scan;
@@ -80,6 +85,7 @@ mod unit;
 
 pub use self::cells::number;
 pub use self::csv::Delimiter;
+pub use self::database::DatabaseTable;
 pub use self::error::{Broken, Error, Result};
 pub use self::reader::Reader;
 pub use self::request::Request;

@@ -7,6 +7,8 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::csv::{self, Delimiter, LONGEST_HEADER};
+#[cfg(feature = "postgres")]
+use crate::postgres::Rows;
 use crate::reader::{Batches, Reader};
 use crate::request::{self, Column};
 use crate::split::{Chunks, MOST_PARTS, Text};
@@ -16,7 +18,8 @@ use crate::{Broken, arrow, ndjson, parquet};
 ///
 /// Every row is in exactly one part, whatever the number of parts, as long as the files do not change. Parts can be
 /// read in any order and concurrently, even in other processes: a scan can be serialised. It refers to files by path,
-/// so another process must see the same files at the same paths.
+/// so another process must see the same files at the same paths. A scan of a database belongs to its process: serialising
+/// it is an error. Some of its batches may be empty.
 ///
 /// # Example
 /// ```
@@ -47,7 +50,7 @@ pub struct Inner {
     pub source: Source,
 }
 
-/// The files of one format.
+/// The files of one format, or a table of a database.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -61,6 +64,9 @@ pub enum Source {
     Json(Vec<Text>),
     Parquet(Vec<Chunks>),
     Arrow(Vec<Chunks>),
+    #[cfg(feature = "postgres")]
+    #[serde(skip)]
+    Database(Rows),
 }
 
 impl Scan {
@@ -95,11 +101,13 @@ impl Debug for Scan {
 }
 
 impl Inner {
-    /// Returns the number of files.
+    /// Returns the number of files; a table of a database counts as one.
     pub fn files(&self) -> usize {
         match &self.source {
             Source::Csv { files, .. } | Source::Ndjson(files) | Source::Json(files) => files.len(),
             Source::Parquet(files) | Source::Arrow(files) => files.len(),
+            #[cfg(feature = "postgres")]
+            Source::Database(_) => 1,
         }
     }
 
@@ -122,6 +130,8 @@ impl Inner {
             Source::Arrow(files) => {
                 arrow::read(&files[file], part, columns, schema)?.map(|batches| Box::new(batches) as Batches)
             }
+            #[cfg(feature = "postgres")]
+            Source::Database(rows) => rows.read(part, columns, schema)?.map(|batches| Box::new(batches) as Batches),
         })
     }
 
@@ -138,6 +148,8 @@ impl Inner {
                 Source::Ndjson(files) => text(files),
                 Source::Json(files) => text(files) && files.iter().all(Text::is_whole),
                 Source::Parquet(files) | Source::Arrow(files) => files.iter().all(|file| file.is_sound(self.parts)),
+                #[cfg(feature = "postgres")]
+                Source::Database(_) => false,
             }
     }
 }

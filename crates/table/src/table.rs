@@ -3,14 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use reticent_postgres::{known_url, masked};
+
 use crate::csv::{Csv, Delimiter};
 use crate::locate::{FileFormat, TextFormat, identity, locate, short};
 use crate::packing::Packing;
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, Place};
 use crate::request::{Column, Form};
 use crate::scan::{Inner, Source};
 use crate::split::{Chunks, Shares, Text};
 use crate::typed::{Columns, Footer, Known};
-use crate::{Error, Request, Result, Scan, Type, UnitType, arrow, ndjson, parquet};
+use crate::{DatabaseTable, Error, Request, Result, Scan, Type, UnitType, arrow, ndjson, parquet};
 
 /// What is known about a table without reading rows.
 ///
@@ -44,9 +48,17 @@ enum Content {
     Csv(Csv, Sizes),
     Ndjson(Sizes),
     Json(Sizes),
-    /// With the sizes of each file's chunks.
-    Typed(Columns, Vec<Vec<u64>>, fn(Vec<Chunks>) -> Source),
+    Typed(Columns, Typed),
     Imagined,
+}
+
+/// Where typed columns are.
+#[derive(Debug)]
+enum Typed {
+    /// With the sizes of each file's chunks.
+    Files(Vec<Vec<u64>>, fn(Vec<Chunks>) -> Source),
+    #[cfg(feature = "postgres")]
+    Database(Place, DatabaseTable),
 }
 
 /// How text files are compressed, and the size of each.
@@ -63,8 +75,12 @@ impl Table {
     /// Opens the files at a location (a file, a directory, or a pattern such as `visits-*.csv`), reading only headers
     /// and footers. All files of a table have the same format and the same columns.
     ///
+    /// With the feature `postgres`, `postgresql://USER@HOST/DATABASE?table=SCHEMA.TABLE` opens a table of a database,
+    /// reading only its catalogue. Call this, and read the table, on a thread that may block.
+    ///
     /// # Errors
-    /// [`Error::Table`] if there are no such files, or their columns do not match.
+    /// [`Error::Table`] if there are no such files, or their columns do not match; if there is no such table in the
+    /// database, or it is one that cannot be read without computing something from its rows. No password is shown.
     pub fn open(name: &str, location: &str) -> Result<Self> {
         Self::open_separated(name, location, None)
     }
@@ -75,13 +91,60 @@ impl Table {
     /// # Errors
     /// Those of [`Table::open`].
     pub fn open_separated(name: &str, location: &str, delimiter: Option<Delimiter>) -> Result<Self> {
+        if let Some(url) = known_url(location) {
+            return Self::open_database(name, &url);
+        }
         let opened = locate(location).and_then(|(format, files)| {
             let is_csv = matches!(format, FileFormat::Text(TextFormat::Csv, _));
             let chosen_delimiter = delimiter.filter(|_| is_csv);
             let content = Content::open(format, &files, chosen_delimiter)?;
             Ok(Self { name: name.to_owned(), location: location.to_owned(), files, chosen_delimiter, content })
         });
-        opened.map_err(|reason| Error::Table { table: format!("{name}={location}"), reason })
+        // An address that was misspelled may contain a password.
+        let shown = || if location.contains("://") { masked(location) } else { location.to_owned() };
+        opened.map_err(|reason| Error::Table { table: format!("{name}={}", shown()), reason })
+    }
+
+    #[cfg(feature = "postgres")]
+    fn open_database(name: &str, url: &str) -> Result<Self> {
+        let failed = |reason| Error::Table { table: format!("{name}={}", masked(url)), reason };
+        let postgres::Opened { columns, identity, place } = postgres::open(url).map_err(failed)?;
+        let content = Content::Typed(columns, Typed::Database(place, identity));
+        let (location, files) = (masked(url), Vec::new());
+        Ok(Self { name: name.to_owned(), location, files, chosen_delimiter: None, content })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn open_database(name: &str, url: &str) -> Result<Self> {
+        let reason = "this program was built without PostgreSQL".to_owned();
+        Err(Error::Table { table: format!("{name}={}", masked(url)), reason })
+    }
+
+    /// Lets all tables of one database be read in one snapshot. Call it before any of them is read.
+    ///
+    /// # Errors
+    /// [`Error::Table`] if two of them are reached in different ways: the snapshots of two logins need not be the same.
+    pub fn read_together<'tables>(tables: impl IntoIterator<Item = &'tables mut Self>) -> Result<()> {
+        #[cfg(not(feature = "postgres"))]
+        let _ = tables.into_iter();
+        #[cfg(feature = "postgres")]
+        {
+            let (mut names, mut places) = (Vec::new(), Vec::new());
+            for table in tables {
+                if let Content::Typed(_, Typed::Database(place, _)) = &mut table.content {
+                    names.push(format!("{}={}", table.name, table.location));
+                    places.push(place);
+                }
+            }
+            postgres::Place::share(&mut places).map_err(|place| Error::Table {
+                table: names.swap_remove(place),
+                reason:
+                    "another table of the same database is reached with another login or other parameters; write both \
+                         URLs alike, so that the tables are read in one snapshot"
+                        .to_owned(),
+            })?;
+        }
+        Ok(())
     }
 
     /// The files that [`Table::open`] would find at a location now, canonical and sorted; empty if it would fail.
@@ -94,7 +157,7 @@ impl Table {
         &self.name
     }
 
-    /// Returns the location that was passed to [`Table::open`].
+    /// Returns the location that was passed to [`Table::open`], without passwords.
     pub fn location(&self) -> &str {
         &self.location
     }
@@ -109,8 +172,20 @@ impl Table {
         &self.files
     }
 
-    /// Whether the two tables have a file in common, under whatever name.
+    /// The table of a database that it is; `None` if it is made of files.
+    pub fn database_table(&self) -> Option<&DatabaseTable> {
+        match &self.content {
+            #[cfg(feature = "postgres")]
+            Content::Typed(_, Typed::Database(_, table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether the two tables have a file in common, under whatever name, or may both hold a row of one database.
     pub fn has_a_file_of(&self, other: &Self) -> bool {
+        if let (Some(one), Some(other)) = (self.database_table(), other.database_table()) {
+            return one.shares_rows_with(other);
+        }
         let theirs: Vec<_> = other.files.iter().map(|file| identity(file)).collect();
         self.files.iter().any(|file| theirs.contains(&identity(file)))
     }
@@ -173,12 +248,18 @@ impl Table {
     pub(crate) fn divide(&self, request: &Request, shares: impl FnOnce(u64) -> Shares) -> Result<Scan> {
         let columns = request.all();
         columns.iter().try_for_each(|column| self.check(column)).map_err(|reason| self.error(reason))?;
+        #[cfg(feature = "postgres")]
+        if let Content::Typed(_, Typed::Database(place, _)) = &self.content {
+            // How large it is, is seen when it is read.
+            let rows = place.rows(shares(u64::MAX).parts());
+            return Ok(Scan::new(Inner { parts: rows.parts(), columns, source: Source::Database(rows) }));
+        }
         let sizes: Vec<u64> = match &self.content {
             Content::Csv(_, Sizes(_, sizes)) | Content::Ndjson(Sizes(_, sizes)) | Content::Json(Sizes(_, sizes)) => {
                 sizes.clone()
             }
-            Content::Typed(_, chunks, _) => chunks.iter().map(|chunks| sum(chunks)).collect(),
-            Content::Imagined => Vec::new(),
+            Content::Typed(_, Typed::Files(chunks, _)) => chunks.iter().map(|chunks| sum(chunks)).collect(),
+            _ => Vec::new(),
         };
         let shares = shares(sum(&sizes));
         let positions = sizes.iter().scan(0_u64, |end, size| {
@@ -202,13 +283,13 @@ impl Table {
                 places: columns.iter().filter_map(|column| csv.place(&column.name)).collect(),
                 files: text(*packing, true, &csv.starts),
             },
-            Content::Typed(_, chunks, source) => {
+            Content::Typed(_, Typed::Files(chunks, source)) => {
                 let files = files.iter().zip(chunks);
                 source(files.map(|((path, position), chunks)| shares.chunks(path, *position, chunks)).collect())
             }
             Content::Ndjson(Sizes(packing, _)) => Source::Ndjson(text(*packing, true, &starts)),
             Content::Json(Sizes(packing, _)) => Source::Json(text(*packing, false, &starts)),
-            Content::Imagined => Source::Ndjson(Vec::new()),
+            _ => Source::Ndjson(Vec::new()),
         };
         Ok(Scan::new(Inner { parts: shares.parts(), columns, source }))
     }
@@ -265,7 +346,8 @@ impl Content {
         let typed = |footer: fn(&Path) -> Result<Footer, String>, source| {
             let footers = files.iter().map(|file| footer(file)).collect::<Result<Vec<_>, _>>()?;
             let columns = Columns::of(files, &footers)?;
-            Ok(Self::Typed(columns, footers.into_iter().map(|footer| footer.chunks).collect(), source))
+            let chunks = footers.into_iter().map(|footer| footer.chunks).collect();
+            Ok(Self::Typed(columns, Typed::Files(chunks, source)))
         };
         match format {
             FileFormat::Text(format, packing) => {

@@ -79,10 +79,13 @@ impl Columns {
             }
             columns.push(Known { name: name.clone(), data_type: described(data_type), seen, unit });
         }
-        if columns.iter().all(|column| column.seen.is_none() && column.unit.is_err()) {
-            return Err(format!("{first} has no column of a type that a query can use"));
-        }
-        Ok(Self(columns))
+        Self::known(columns).ok_or_else(|| format!("{first} has no column of a type that a query can use"))
+    }
+
+    /// Columns that are known from elsewhere; `None` if there is none that can be asked for.
+    pub fn known(columns: Vec<Known>) -> Option<Self> {
+        let is_useful = columns.iter().any(|column| column.seen.is_some() || column.unit.is_ok());
+        is_useful.then_some(Self(columns))
     }
 
     /// The columns in order.

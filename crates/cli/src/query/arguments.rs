@@ -47,7 +47,8 @@ pub struct Question {
     pub sql: String,
 
     /// A private table: a file, a folder or a glob, such as people=people.csv (CSV, TSV, NDJSON or JSON, each also as .gz or .zst;
-    /// Parquet, Arrow)
+    /// Parquet, Arrow), or a table of a PostgreSQL database, such as
+    /// people=postgresql://USER@HOST/DATABASE?table=SCHEMA.TABLE (password in PGPASSWORD or ~/.pgpass)
     #[arg(long = "table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub tables: Vec<String>,
     /// A public table to join with

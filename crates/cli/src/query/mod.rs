@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use reticent::ledger::Origin;
 use reticent::secrets::Quiet;
 use reticent_ledger::Hash;
 use reticent_ledger::accounting::{Request, check_public};
@@ -23,7 +24,7 @@ use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table
 
 pub use arguments::{Arguments, Question};
 
-use crate::accounting::payer;
+use crate::accounting::payer_of;
 use crate::exit::{REFUSED, usage};
 use crate::interrupt::on_signals;
 use crate::output::{say, wrapped};
@@ -34,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let settings = settings(&arguments.question, arguments.accounting.ledger.as_deref())?;
     let place = settings.place(arguments.accounting.dataset.is_some())?;
     let description = settings.description(|list| Hash::of(list).to_string());
-    let files = settings.private_files();
+    let rows = settings.private_rows();
     let limits = limits(arguments)?;
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
@@ -50,8 +51,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         show::dry_run(&query, arguments.question.expect_rows, arguments.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let account = Arc::new(payer(&arguments.accounting.settings(), place.as_deref())?);
-    account.refuse_other_budgets(&files)?;
+    let account = Arc::new(payer_of(&arguments.accounting.settings(), place.as_ref())?);
+    account.refuse_other_budgets(&rows)?;
     if let Some(budget) = &budget {
         account.set_budget(budget, &query.unit().to_string(), query.adjacency())?;
     }
@@ -85,10 +86,11 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
 }
 
 /// Files with keys: they are public, too.
-fn key_files(question: &Question) -> Vec<PathBuf> {
+fn key_files(question: &Question) -> Vec<Origin> {
     // Errors in a policy are reported when it is applied.
     let policies = question.policies.iter().filter_map(|path| Policy::read(path).ok());
-    listed_files(&question.keys).chain(policies.flat_map(|policy| policy.key_files())).collect()
+    let files = listed_files(&question.keys).chain(policies.flat_map(|policy| policy.key_files()));
+    files.map(Origin::File).collect()
 }
 
 /// The files named by `--keys`.
@@ -105,6 +107,12 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
     for (list, public) in [(&question.tables, false), (&question.public_tables, true)] {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
+            if name.contains("://") {
+                // It may hold a password, and is not shown.
+                return Err(usage(
+                    "--table: put a name before the URL, as in --table people=postgresql://…?table=people",
+                ));
+            }
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
                 return Err(usage(format!("there are two tables {name}; give each its own name")));
             }
@@ -113,7 +121,9 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
         }
     }
     if inputs.is_empty() {
-        return Err(usage("no table: add --table NAME=FILE, as in --table people=people.csv"));
+        return Err(usage(
+            "no table: add --table NAME=FILE, as in --table people=people.csv, or --table NAME=postgresql://…?table=SCHEMA.TABLE",
+        ));
     }
     if question.delimiter.is_some() && inputs.iter().all(|input| input.table.chosen_delimiter().is_none()) {
         return Err(usage("--delimiter is for CSV tables, and none of the tables is one; leave it out"));
@@ -133,14 +143,14 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
     };
     let policies = question.policies.iter().map(|path| Policy::read(path)).collect::<Result<Vec<_>, _>>()?;
     let settings = Settings::new(&question.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?;
-    public.extend(settings.public_files());
-    check_public(ledger, &public, &settings.private_files())?;
+    public.extend(settings.public_rows());
+    check_public(ledger, &public, &settings.private_rows())?;
     Ok(settings)
 }
 
 /// The public keys of each column, from `--keys`.
 pub fn public_keys(written: &[String], ledger: Option<&str>) -> Result<Vec<(String, Vec<String>)>> {
-    let allow = |file: &Path| -> Result<()> { Ok(check_public(ledger, &[file.into()], &[])?) };
+    let allow = |file: &Path| -> Result<()> { Ok(check_public(ledger, &[Origin::File(file.into())], &[])?) };
     let listed = |(column, text): (String, String)| Ok((column.clone(), keys(&column, &text, None, allow)?));
     pairs("--keys", written, "region=regions.csv")?.into_iter().map(listed).collect()
 }

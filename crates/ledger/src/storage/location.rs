@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use percent_encoding::percent_decode_str;
 use reticent::secrets::hide;
+use reticent_postgres::{SCHEMES, is_password, known_url, masked, without_passwords};
 
 use crate::error::{Error, Result};
 use reticent_durable::beside;
@@ -29,9 +29,6 @@ pub enum Location {
     Postgres(String),
 }
 
-/// The URL schemes of a server, in any case.
-const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
-
 impl Location {
     /// The files of a ledger, its main file first; empty for a server.
     pub fn files(&self) -> Vec<PathBuf> {
@@ -52,13 +49,8 @@ impl FromStr for Location {
         if text.starts_with('.') || Path::new(text).is_absolute() {
             return Ok(Self::File(text.into()));
         }
-        let server = text.split_once("://").and_then(|(scheme, rest)| {
-            let scheme = SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
-            // The client library accepts it in lower case only.
-            Some(Self::Postgres(format!("{scheme}://{rest}")))
-        });
-        match server {
-            Some(server) => Ok(server),
+        match known_url(text) {
+            Some(server) => Ok(Self::Postgres(server)),
             None if is_other_address(text) => {
                 let allowed =
                     "a file (./NAME if its name looks like an address) or postgres://USER:PASSWORD@HOST/DATABASE";
@@ -109,7 +101,7 @@ impl Location {
     pub fn without_secrets(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Postgres(url) => replace_passwords(url, None),
+            Self::Postgres(url) => without_passwords(url),
         }
     }
 
@@ -128,7 +120,7 @@ impl fmt::Display for Location {
         match self {
             // A secret mistaken for a file name is still a secret.
             Self::File(path) => formatter.write_str(&hide(&path.display().to_string())),
-            Self::Postgres(url) => formatter.write_str(&replace_passwords(url, Some("***"))),
+            Self::Postgres(url) => formatter.write_str(&masked(url)),
         }
     }
 }
@@ -137,42 +129,6 @@ impl fmt::Debug for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Location({self})")
     }
-}
-
-/// A URL with `mask` in place of each password; without a mask they are left out.
-///
-/// Errs on the side of hiding too much: a password may contain characters that should have been escaped.
-fn replace_passwords(url: &str, mask: Option<&str>) -> String {
-    let mask_alone = mask.unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return mask_alone.into() };
-    let mut place = rest.to_owned();
-    if let Some((address, query)) = rest.split_once('?') {
-        let parts: Vec<String> = query.split('&').filter_map(|part| replace_in_parameter(part, mask)).collect();
-        place = if parts.is_empty() { address.into() } else { format!("{address}?{}", parts.join("&")) };
-    }
-    if rest.contains('@') && !place.contains('@') {
-        // It is no longer clear where the login ended, or whether there was one.
-        return format!("{scheme}://{mask_alone}");
-    }
-    if let Some((login, host)) = place.rsplit_once('@')
-        && let Some((user, _)) = login.split_once(':')
-    {
-        let password = mask.map(|mask| format!(":{mask}")).unwrap_or_default();
-        place = format!("{user}{password}@{host}");
-    }
-    format!("{scheme}://{place}")
-}
-
-/// `NAME=VALUE`, where both may be percent-encoded.
-fn replace_in_parameter(part: &str, mask: Option<&str>) -> Option<String> {
-    match part.split_once('=') {
-        Some((name, _)) if is_password(name) => mask.map(|mask| format!("{name}={mask}")),
-        _ => Some(part.to_owned()),
-    }
-}
-
-fn is_password(name: &str) -> bool {
-    percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase().ends_with("password")
 }
 
 #[cfg(test)]

@@ -35,9 +35,7 @@
 //! for a statement; a dead connection is noticed within a minute. It must not be used inside an asynchronous runtime,
 //! whose threads it would block.
 
-mod address;
 mod statements;
-mod tls;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -45,8 +43,8 @@ use std::fmt;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
+use reticent_postgres::{Address, chain};
 
-use self::address::Address;
 use self::statements::{
     APPEND, CHARGE, FOREIGN, HELD, HOLD, KEEP, LAST, LAST_CHARGE, LAST_CHARGES, READ, REGISTRATION, REGISTRATIONS,
     RELEASE, RELEASED, ROW, ROWS, SCHEMA, SESSION, STRANGER, WRITE,
@@ -82,7 +80,7 @@ impl Postgres {
     /// # Errors
     /// If the server cannot be reached or could lose acknowledged commits, or the schema holds something else.
     pub fn create(url: &str) -> Result<Self> {
-        let mut storage = Self { address: Address::parse(url)?, connection: None, holding: None };
+        let mut storage = Self { address: address(url)?, connection: None, holding: None };
         let mut connection = storage.connect()?;
         connection.make_schema().map_err(|error| failure("created", &error))?;
         storage.check(&mut connection)?;
@@ -96,7 +94,7 @@ impl Postgres {
     /// [`Error::Missing`] if the database has none; [`Error::NotALedger`] if it is of another version or something
     /// else; [`Error::Storage`] if the server cannot be reached or could lose acknowledged commits.
     pub fn open(url: &str) -> Result<Self> {
-        let mut storage = Self { address: Address::parse(url)?, connection: None, holding: None };
+        let mut storage = Self { address: address(url)?, connection: None, holding: None };
         let mut connection = storage.connect()?;
         storage.check(&mut connection)?;
         storage.connection = Some(connection);
@@ -104,7 +102,7 @@ impl Postgres {
     }
 
     fn connect(&self) -> Result<Connection> {
-        let mut client = self.address.connect()?;
+        let mut client = self.address.connect().map_err(unreachable)?;
         let failed = |error: postgres::Error| failure("opened", &error);
         client.batch_execute(SESSION).map_err(failed)?;
         let refused = |reason| Err(Error::Storage { doing: "opened", reason });
@@ -321,7 +319,7 @@ impl Lock<'_> {
     fn hold(&mut self, holder: Holder) -> Result<()> {
         let alive = |client: &mut Client| client.batch_execute("SELECT 1").is_ok();
         if !self.is_checked && !self.client.as_mut().is_some_and(alive) {
-            let mut client = self.address.connect()?;
+            let mut client = self.address.connect().map_err(unreachable)?;
             let lock = format!("{HOLD} SELECT pg_catalog.pg_advisory_xact_lock_shared({}::bigint);", holder.number());
             client.batch_execute(&lock).map_err(|error| failure("written", &error))?;
             self.client = Some(client);
@@ -451,6 +449,16 @@ fn read_row(row: &postgres::Row) -> Result<Row> {
     Ok(Row { number, body: text(1).unwrap_or_default(), hash, keys })
 }
 
+/// A server's address, from its URL.
+fn address(url: &str) -> Result<Address> {
+    Address::parse(url).map_err(unreachable)
+}
+
+/// Why there is no connection, without a password.
+fn unreachable(error: reticent_postgres::Error) -> Error {
+    Error::Storage { doing: "opened", reason: error.to_string() }
+}
+
 /// Omits the server's DETAIL, which can quote a row.
 fn failure(doing: &'static str, error: &postgres::Error) -> Error {
     let reason = match error.code() {
@@ -459,7 +467,7 @@ fn failure(doing: &'static str, error: &postgres::Error) -> Error {
         Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "it is read-only".into(),
         _ => match error.as_db_error() {
             Some(error) => format!("the server says: {}", error.message()),
-            None => address::chain(error),
+            None => chain(error),
         },
     };
     Error::Storage { doing, reason }

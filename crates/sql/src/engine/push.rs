@@ -118,9 +118,12 @@ impl Run<'_> {
                     return Ok(());
                 }
                 for batch in scan.read(*part) {
-                    let chunk = Chunk::of(&batch?, rows.unit().is_some());
+                    let batch = batch?;
                     self.check()?;
-                    sink(chunk)?;
+                    // While a source waits for rows, it lets us look at the interrupt.
+                    if batch.num_rows() > 0 {
+                        sink(Chunk::of(&batch, rows.unit().is_some()))?;
+                    }
                 }
                 Ok(())
             }

@@ -10,14 +10,15 @@ use crate::error::{Error, Result, no_such};
 use crate::options::{Options, Unit};
 use crate::resolve::Resolved;
 
-/// Refuses two private tables that share a file: each of its rows would occur twice, perhaps with different units, so
+/// Refuses two private tables that share a file, or rows of a database: each of its rows would occur twice, perhaps with different units, so
 /// the stability of neither table bounds what one unit changes in both.
 pub(super) fn refuse_common_files(inputs: &[Input], tables: &BTreeSet<usize>) -> Result<()> {
     let tables: Vec<&Table> = tables.iter().map(|&table| &inputs[table].table).collect();
     for (place, one) in tables.iter().enumerate() {
         if let Some(other) = tables[..place].iter().find(|other| one.has_a_file_of(other)) {
             let why = format!("ask about {} alone, under two aliases if need be", one.name());
-            let what = format!("{} and {}, which have a file in common, in one query", other.name(), one.name());
+            let common = if one.database_table().is_some() { "can have rows" } else { "have a file" };
+            let what = format!("{} and {}, which {common} in common, in one query", other.name(), one.name());
             return Err(Error::not_private(what, why));
         }
     }

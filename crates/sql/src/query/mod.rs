@@ -111,10 +111,11 @@ impl Query {
     /// Like [`Query::prepare`], but the query must also satisfy a `requirement`.
     pub(crate) fn prepare_if(
         sql: &str,
-        inputs: Vec<Input>,
+        mut inputs: Vec<Input>,
         options: Options,
         requirement: Requirement,
     ) -> Result<Self> {
+        Table::read_together(inputs.iter_mut().map(|input| &mut input.table))?;
         let limits = Limits::from_now();
         let mut resolved = on_a_large_stack(&limits, || {
             let statement = parse(sql, &limits)?;

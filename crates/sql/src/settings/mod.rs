@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use reticent::ledger::Origin;
 use reticent::message;
 use reticent::privacy::{Adjacency, Guarantee};
 
@@ -136,8 +137,8 @@ impl Settings {
         Ok(Self { sql, inputs, options, says_unit, budget })
     }
 
-    /// The file or directory of each private table.
-    pub fn places(&self) -> Vec<PathBuf> {
+    /// Where each private table is: a file or directory, or a table of a database.
+    fn places(&self) -> Vec<Origin> {
         self.inputs.iter().filter(|input| !input.public).map(|input| place(&input.table)).collect()
     }
 
@@ -145,7 +146,7 @@ impl Settings {
     ///
     /// # Errors
     /// If several private tables have no common name.
-    pub fn place(&self, named: bool) -> Result<Option<PathBuf>> {
+    pub fn place(&self, named: bool) -> Result<Option<Origin>> {
         let mut places = self.places();
         match (places.len(), named) {
             (1, _) => Ok(places.pop()),
@@ -157,10 +158,14 @@ impl Settings {
         }
     }
 
-    /// The files of all private tables.
-    pub fn private_files(&self) -> Vec<PathBuf> {
-        let private = self.inputs.iter().filter(|input| !input.public);
-        private.flat_map(|input| input.table.files().iter().cloned()).collect()
+    /// Where the rows of all private tables are.
+    pub fn private_rows(&self) -> Vec<Origin> {
+        self.inputs.iter().filter(|input| !input.public).flat_map(|input| origins(&input.table)).collect()
+    }
+
+    /// Where the rows of all public tables are.
+    pub fn public_rows(&self) -> Vec<Origin> {
+        self.inputs.iter().filter(|input| input.public).flat_map(|input| origins(&input.table)).collect()
     }
 
     /// A description of the whole request, for the ledger. A list that is too long is replaced by its digest.
@@ -175,7 +180,10 @@ impl Settings {
         }
         for input in &self.inputs {
             let kind = if input.public { "public table" } else { "table" };
-            let _ = write!(text, "; {kind} {} = {}", input.table.name(), input.table.location());
+            // However a database is reached, the table is the same.
+            let database = input.table.database_table();
+            let location = database.map_or_else(|| input.table.location(), |table| table.name());
+            let _ = write!(text, "; {kind} {} = {location}", input.table.name());
             // What the header tells needs no words, and what was charged before keeps its own.
             let _ = input.table.chosen_delimiter().map(|delimiter| write!(text, " separated by {delimiter}"));
         }
@@ -205,12 +213,6 @@ impl Settings {
         }
         if clock::asks(&self.sql) { clock::describe(&text, self.options.now) } else { text }
     }
-
-    /// The files of all public tables.
-    pub fn public_files(&self) -> Vec<PathBuf> {
-        let public = self.inputs.iter().filter(|input| input.public);
-        public.flat_map(|input| input.table.files().iter().cloned()).collect()
-    }
 }
 
 /// A [description](Settings::description) without the locations of its tables, for callers who refer to them by name.
@@ -223,17 +225,31 @@ pub fn without_places(description: &str) -> String {
     description.split("; ").map(without).collect::<Vec<_>>().join("; ")
 }
 
-/// The location of a table for the ledger: the file or folder that was named, or for a pattern the folder before its first
-/// wildcard. It does not depend on which files there are: otherwise one more file would be another dataset, with another
-/// budget, for all of them.
-fn place(table: &Table) -> PathBuf {
+/// Where the rows of a table are: its files, or a table of a database.
+pub fn origins(table: &Table) -> Vec<Origin> {
+    let files = table.files().iter().cloned().map(Origin::File);
+    files.chain(database_origin(table)).collect()
+}
+
+fn database_origin(table: &Table) -> Option<Origin> {
+    let table = table.database_table()?;
+    Some(Origin::Table { name: table.name().to_owned(), sharing: table.sharing().to_vec() })
+}
+
+/// The location of a table for the ledger: a table of a database, the file or folder that was named, or for a pattern the
+/// folder before its first wildcard. It does not depend on which files there are: otherwise one more file would be another
+/// dataset, with another budget, for all of them.
+fn place(table: &Table) -> Origin {
+    if let Some(origin) = database_origin(table) {
+        return origin;
+    }
     let location = Path::new(table.location());
     if location.exists() {
-        return location.into();
+        return Origin::File(location.into());
     }
     let plain = |part: &&std::ffi::OsStr| !part.to_string_lossy().contains(['*', '?', '[']);
     let folder: PathBuf = location.iter().take_while(plain).collect();
-    if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }
+    Origin::File(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder })
 }
 
 /// The owner of a table sets the unit in its policy: an argument may repeat it, but not change it.

@@ -9,14 +9,14 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme, WantsVerifier};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::{Error, Result};
+use crate::address::{Error, Result};
 
 /// Encrypts connections with TLS.
 pub type Connector = MakeRustlsConnect;
 
 /// Accepts certificates signed by an authority in a PEM file.
 pub fn trusting_file(file: &str) -> Result<Connector> {
-    let failed = |reason: String| Error::Storage { doing: "opened", reason: format!("sslrootcert={file}: {reason}") };
+    let failed = |reason: String| Error::Certificates(format!("sslrootcert={file}: {reason}"));
     let certificates = CertificateDer::pem_file_iter(file).map_err(|error| failed(error.to_string()))?;
     let mut roots = RootCertStore::empty();
     for certificate in certificates {
@@ -36,7 +36,7 @@ pub fn trusting_the_system() -> Result<Connector> {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         let reason = "this machine trusts no certificate authority; name one with sslrootcert=FILE in the URL";
-        return Err(Error::Storage { doing: "opened", reason: reason.into() });
+        return Err(Error::Certificates(reason.into()));
     }
     Ok(trusting(roots))
 }
