@@ -94,15 +94,17 @@ impl Grid {
     /// The value in steps: clamped, then rounded to the nearest (ties away from zero); `None` for NaN.
     #[inline]
     pub fn steps(&self, value: f64) -> Option<i64> {
-        if value.is_nan() {
-            return None;
-        }
+        // Adding 1.5 · 2^52 rounds to a whole number, which is then in the lowest bits.
+        const SHIFT: f64 = 6_755_399_441_055_744.0;
         // Multiplication by a power of two is exact, or far outside the range, where clamping decides. Clamped before it is
-        // rounded, the number fits 32 bits: a loop over a column then needs no call and no 64-bit conversion.
+        // rounded, the number fits 32 bits. A loop over a column needs no branch, no call and no conversion.
         let scaled = (value * self.steps_per_one()).clamp(self.lower as f64, self.upper as f64);
-        let whole = scaled as i32;
-        let rest = scaled - f64::from(whole);
-        Some(i64::from(whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)))
+        let shifted = scaled + SHIFT;
+        // Ties were rounded to even: half of those above 0 down, and half of those below 0 up.
+        let rest = scaled - (shifted - SHIFT);
+        let (up, down) = ((rest >= 0.5) & (scaled > 0.0), (rest <= -0.5) & (scaled < 0.0));
+        let steps = shifted.to_bits() as i32 + i32::from(up) - i32::from(down);
+        (!value.is_nan()).then_some(steps.into())
     }
 
     /// 2^−exponent, which is a normal float for all possible bounds.
