@@ -120,7 +120,7 @@ fn decimal(unscaled: impl Display, scale: i8, out: &mut String) {
 }
 
 /// A day, counted from 1970-01-01, in the Gregorian calendar: eras of 400 years, starting in March.
-fn date(day: i64, out: &mut String) {
+pub fn date(day: i64, out: &mut String) {
     const DAYS_TO_1970: i64 = 719_468;
     const DAYS_AN_ERA: i64 = 146_097;
     let day = day + DAYS_TO_1970;
@@ -148,7 +148,7 @@ fn date64(milliseconds: i64, out: &mut String) {
 }
 
 /// An instant, in seconds since 1970 with `digits` decimal digits.
-fn instant(value: i64, digits: u32, out: &mut String) {
+pub fn instant(value: i64, digits: u32, out: &mut String) {
     let unit = 10_i64.pow(digits);
     let (seconds, fraction) = (value.div_euclid(unit), value.rem_euclid(unit));
     date(seconds.div_euclid(SECONDS_A_DAY), out);
