@@ -195,6 +195,8 @@ pub struct TableConfig {
     /// What separates the values of a CSV file: `,`, `;`, `|` or `tab`. Defaults to the one that is most frequent in its
     /// header.
     pub delimiter: Option<String>,
+    /// The encoding of a text file that is not in UTF-8: `latin1`, `windows-1252` or `utf-16`.
+    pub encoding: Option<String>,
     /// The dataset whose budget is charged. Defaults to the table's name.
     pub dataset: Option<String>,
     /// Its policy: a file, or inline.

@@ -9,7 +9,7 @@ use reticent_durable::FileId;
 use reticent_ledger::{Budget, Dataset, DurableLedger, Terms, Use};
 use reticent_sql::settings::origins;
 use reticent_sql::settings::policy::{Policy, Rules};
-use reticent_sql::{Delimiter, Input, Table, text};
+use reticent_sql::{Delimiter, Encoding, Input, Table, TextOptions, text};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 pub struct Registered {
     name: String,
     location: String,
-    delimiter: Option<Delimiter>,
+    options: TextOptions,
     /// The dataset whose budget is charged; `None` if the table is public.
     dataset: Option<String>,
     policy: Option<Policy>,
@@ -180,7 +180,14 @@ impl Registered {
         let location = config.path(&table.file);
         let delimiter = table.delimiter.as_deref().map(str::parse::<Delimiter>).transpose();
         let delimiter = delimiter.map_err(|why| Error::field("delimiter", format!("table {}: {why}", table.name)))?;
-        let opened = Table::open_separated(&table.name, &location, delimiter)?;
+        let encoding = table.encoding.as_deref().map(str::parse::<Encoding>).transpose();
+        let encoding = encoding.map_err(|why| Error::field("encoding", format!("table {}: {why}", table.name)))?;
+        let options = TextOptions { delimiter, encoding };
+        let opened = Table::open_with(&table.name, &location, options)?;
+        if opened.chosen_encoding() != encoding {
+            let message = format!("the table {} is not text, and has no encoding; leave it out", table.name);
+            return Err(Error::field("encoding", message));
+        }
         if opened.chosen_delimiter() != delimiter {
             let message = format!("the table {} is not CSV, and has no delimiter; leave it out", table.name);
             return Err(Error::field("delimiter", message));
@@ -201,7 +208,7 @@ impl Registered {
         let dataset = (!table.public).then(|| table.dataset.clone().unwrap_or_else(|| table.name.clone()));
         let (rows, columns) = (origins(&opened), opened.columns());
         let name = table.name.clone();
-        let mut table = Self { name, location, delimiter, dataset, policy, rows, place: None, columns };
+        let mut table = Self { name, location, options, dataset, policy, rows, place: None, columns };
         table.place = table.place_now();
         Ok(table)
     }
@@ -270,7 +277,7 @@ impl Registered {
     /// budget. New content at the same path, and more files in the same folder, are the same table.
     fn input(&self) -> Result<Input> {
         // The table's path, and what else is there, is for the owner to know, not for callers.
-        let table = Table::open_separated(&self.name, &self.location, self.delimiter).map_err(|error| {
+        let table = Table::open_with(&self.name, &self.location, self.options).map_err(|error| {
             tracing::warn!("{error}");
             let name = &self.name;
             let message =

@@ -146,6 +146,11 @@ impl From<reticent_table::Error> for Error {
     fn from(error: reticent_table::Error) -> Self {
         match error {
             reticent_table::Error::Table { table, reason } => Self::Table { table, reason: reason.into() },
+            reticent_table::Error::Utf16 { table, file } => {
+                let reason =
+                    message!("{file} is text in UTF-16; choose ", ["encoding"], " utf-16, or save it in UTF-8");
+                Self::Table { table, reason }
+            }
             other => Self::option(other.to_string()),
         }
     }

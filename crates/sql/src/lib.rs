@@ -83,5 +83,5 @@ pub use query::{Input, Query};
 pub use release::exact::Exact;
 pub use resolve::text;
 pub use reticent_bounding as bounding;
-pub use reticent_table::{Delimiter, Table, foreign_format};
+pub use reticent_table::{Delimiter, Encoding, Format, Packing, Table, TextOptions, foreign_format};
 pub use settings::{Asked, Settings};

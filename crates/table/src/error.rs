@@ -15,6 +15,14 @@ pub enum Error {
         /// What is wrong, and what to do.
         reason: String,
     },
+    /// A text file in UTF-16, for which no encoding was chosen.
+    #[error("table {table}: {file} is text in UTF-16; choose the encoding utf-16, or save it in UTF-8")]
+    Utf16 {
+        /// The table, as the user named it.
+        table: String,
+        /// The file's name, without its folder.
+        file: String,
+    },
 }
 
 /// The table could not be read to the end.

@@ -35,18 +35,21 @@
 //! | `scan`, `reader` | [`Scan`], [`Reader`]: a table to be read in parts, and the rows of one part |
 //! | `split` | how a table is divided into parts |
 //! | `locate` | files, directories and patterns of file names |
-//! | `packing` | text files compressed with gzip or Zstandard |
+//! | `format` | [`Format`], [`TextOptions`]: what a file or its name does not say |
+//! | `packing` | [`Packing`]: text files compressed with gzip or Zstandard |
+//! | `encoding` | [`Encoding`]: text files that are not in UTF-8 |
 //! | `text`, `cells` | encoding and length of text; cells of text formats, and batches of them |
 //! | `csv` | values separated by commas, or by another [`Delimiter`] |
 //! | `ndjson`, `array`, `json` | JSON objects: one per line, or an array of them |
 //! | `typed` | files with typed columns |
 //! | `parquet`, `arrow` | the formats of such files, and whether a file is safe to decode |
+//! | `typed_lines` | [`TypedLines`]: the rows of such a file as lines of text, in order |
 //! | `convert`, `canonical` | conversion of their values to the types of a query; units as text |
 //! | `database`, `postgres` | tables of databases: [`DatabaseTable`], and how they are read |
 //! | `error` | [`Error`], [`Broken`] |
 //!
 //! # Not promised
-//! - **The order of rows.** Parts are read in any order.
+//! - **The order of rows.** Parts are read in any order. [`TypedLines`] has that of the file.
 //! - **Files that change.** If a file is written to between opening and reading, rows may be missed or read twice, or
 //!   the table is [`Broken`].
 //! - **The time and memory that reading takes**, which depend on the files. A footer cannot claim more than the file
@@ -63,7 +66,9 @@ mod cells;
 mod convert;
 mod csv;
 mod database;
+mod encoding;
 mod error;
+mod format;
 mod json;
 mod locate;
 mod ndjson;
@@ -80,17 +85,22 @@ mod table;
 mod tests;
 mod text;
 mod typed;
+mod typed_lines;
 mod types;
 mod unit;
 
 pub use self::cells::number;
 pub use self::csv::Delimiter;
 pub use self::database::DatabaseTable;
+pub use self::encoding::Encoding;
 pub use self::error::{Broken, Error, Result};
+pub use self::format::{Format, TextOptions};
+pub use self::packing::Packing;
 pub use self::reader::Reader;
 pub use self::request::Request;
 pub use self::scan::Scan;
 pub use self::table::Table;
 pub use self::text::{MOST_TEXT, foreign_format};
+pub use self::typed_lines::{Roles, TypedLines};
 pub use self::types::Type;
 pub use self::unit::{UnitColumn, UnitType};

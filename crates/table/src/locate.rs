@@ -48,7 +48,7 @@ impl TextFormat {
 
 impl FileFormat {
     /// The format according to the ending, or why there is none.
-    fn of(path: &Path) -> Result<Self, String> {
+    pub fn of(path: &Path) -> Result<Self, String> {
         let name = short(path);
         let lower = name.to_ascii_lowercase();
         let (packing, unpacked) = Packing::of(&lower);
@@ -82,10 +82,7 @@ pub fn locate(location: &str) -> Result<(FileFormat, Vec<PathBuf>), String> {
         Ok(_) => return Err("is neither a file nor a folder".to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if location == "-" {
-                return Err(
-                    "standard input cannot be a table, because a query may read its rows twice; write them to a file"
-                        .to_owned(),
-                );
+                return Err("standard input cannot be read here; write its rows to a file".to_owned());
             }
             if !location.contains(['*', '?', '[']) {
                 return Err(format!("there is no such file{}", nearest(path)));

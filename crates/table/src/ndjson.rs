@@ -3,7 +3,8 @@
 //! A file named `.json` is an array, whose elements are treated like the lines of `.ndjson` and `.jsonl`; it is read by
 //! a single part. There is no header: any column name is accepted. Nothing in a line is an error:
 //! - a line that is not one JSON object, with or without a comma after it, is dropped, and so is one of more than 16
-//!   MiB; a line that is not UTF-8 is read as Windows-1252;
+//!   MiB; a line that is not UTF-8 is read as Windows-1252, unless an
+//!   [`Encoding`](crate::Encoding) was chosen for the file;
 //! - a field that is missing or `null` is NULL; if a name is repeated, the last one counts;
 //! - as text, a string is itself (even if empty), and a number, `true` or `false` is what the file contains;
 //! - as a number, a number or a string is treated like the same text in a CSV file;
@@ -22,6 +23,7 @@ use arrow_schema::SchemaRef;
 use crate::Broken;
 use crate::array::{self, Elements};
 use crate::cells::Rows;
+use crate::encoding::Coding;
 use crate::json::{Value, fields};
 use crate::locate::short;
 use crate::packing::{Input, Packing};
@@ -59,17 +61,17 @@ pub fn read_array(
     Ok(Some(Batches::new(Items::Elements(elements), columns, schema)))
 }
 
-/// Checks that a file looks like an array; the error names the file. The end of a compressed one is not looked at: all
-/// of it would have to be decoded.
-pub fn check_array(path: &Path, packing: Packing) -> Result<(), String> {
+/// Checks that a file looks like an array; the error names the file. The end of one that is compressed, or in an encoding
+/// that was chosen, is not looked at: all of it would have to be decoded.
+pub fn check_array(path: &Path, coding: Coding) -> Result<(), String> {
     let name = short(path);
-    let begins = packing.open(path, 0).and_then(array::begins);
-    if !begins.map_err(|error| format!("{name} {}", packing.unreadable(&error)))? {
+    let begins = coding.open(path, 0).and_then(array::begins);
+    if !begins.map_err(|error| format!("{name} {}", coding.unreadable(&error)))? {
         return Err(format!(
             "{name} does not begin with `[`, as a JSON array does; if each line is an object, name it .ndjson"
         ));
     }
-    if packing == Packing::Plain && !array::ends(path).unwrap_or(false) {
+    if coding.can_be_cut() && !array::ends(path).unwrap_or(false) {
         return Err(format!("{name} does not end with `]`, as a JSON array does; it may have been cut off"));
     }
     Ok(())

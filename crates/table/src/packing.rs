@@ -24,12 +24,22 @@ const LONGEST_MARK: u64 = 16;
 /// The bytes of a text file, decoded if it is compressed.
 pub type Input = Box<dyn Read + Send>;
 
-/// How a text file is compressed.
+/// How a text file is compressed, as its name says.
+///
+/// # Example
+/// ```
+/// use reticent_table::Packing;
+///
+/// assert_eq!(Packing::of("visits.csv.gz"), (Packing::Gzip, "visits.csv"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packing {
+    /// Not at all.
     Plain,
+    /// With gzip.
     Gzip,
+    /// With Zstandard.
     Zstandard,
 }
 
@@ -39,6 +49,11 @@ impl Packing {
         let packed = [Self::Gzip, Self::Zstandard].into_iter();
         let mut found = packed.filter_map(|packing| Some((packing, name.strip_suffix(packing.ending())?)));
         found.next().unwrap_or((Self::Plain, name))
+    }
+
+    /// The compression of a file that starts with these bytes.
+    pub fn of_start(start: &[u8]) -> Self {
+        [Self::Gzip, Self::Zstandard].into_iter().find(|packing| packing.is_mark(start)).unwrap_or(Self::Plain)
     }
 
     /// The ending of names, without the format's.
@@ -60,6 +75,9 @@ impl Packing {
     }
 
     /// Opens a file at a position, counted in decoded bytes.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or decoded up to there.
     pub fn open(self, path: &Path, position: u64) -> io::Result<Input> {
         let mut file = File::open(path)?;
         let mut input: Input = match self {
@@ -78,31 +96,44 @@ impl Packing {
     /// Checks that a file is compressed as its name says, and starts like text once it is decoded. The error names the
     /// file; `ending` is the ending of its format.
     ///
+    /// # Errors
+    /// If it is not.
+    ///
     /// # Privacy
     /// In a file of lines, the first bytes belong to a row. They are only checked for signatures that no text starts
     /// with, so that a file of another format is reported before anything is charged. That a file starts with a
     /// signature, or cannot be decoded from its start, is public.
     pub fn check(self, path: &Path, ending: &str) -> Result<(), String> {
+        let Some(kind) = foreign_format(&self.start(path, ending)?) else { return Ok(()) };
+        let name = short(path);
+        match self {
+            Self::Plain => Err(format!("{name} {kind}")),
+            _ => Err(format!("{name}, decompressed, {}; decompress it first", kind.what)),
+        }
+    }
+
+    /// Reads the first decoded bytes of a file that is compressed as its name says, enough for every signature.
+    pub(crate) fn start(self, path: &Path, ending: &str) -> Result<Vec<u8>, String> {
         let name = short(path);
         let start =
             File::open(path).and_then(first_bytes).map_err(|error| format!("{name} cannot be opened: {error}"))?;
         if !self.is_mark(&start) {
-            let instead = [Self::Gzip, Self::Zstandard].into_iter().find(|packing| packing.is_mark(&start));
-            let what =
-                instead.map_or("is not compressed".to_owned(), |packing| format!("is compressed with {packing}"));
-            let packed = instead.map_or("", Self::ending);
-            return Err(format!("{name} {what}; rename it to end in .{ending}{packed}"));
+            let instead = Self::of_start(&start);
+            let what = match instead {
+                Self::Plain => "is not compressed".to_owned(),
+                packing => format!("is compressed with {packing}"),
+            };
+            return Err(format!("{name} {what}; rename it to end in .{ending}{}", instead.ending()));
         }
-        if self == Self::Plain {
-            return foreign_format(&start).map_or(Ok(()), |kind| Err(format!("{name} {kind}")));
+        match self {
+            Self::Plain => Ok(start),
+            _ => {
+                self.open(path, 0).and_then(first_bytes).map_err(|error| format!("{name} {}", self.unreadable(&error)))
+            }
         }
-        let start =
-            self.open(path, 0).and_then(first_bytes).map_err(|error| format!("{name} {}", self.unreadable(&error)))?;
-        let inside = |what| format!("{name}, decompressed, {what}; decompress it first");
-        foreign_format(&start).map_or(Ok(()), |kind| Err(inside(kind.what)))
     }
 
-    /// Why a header cannot be read. A decoder's own words may depend on rows.
+    /// Why the start of a file cannot be read. A decoder's own words may depend on rows.
     pub fn unreadable(self, error: &io::Error) -> String {
         match self {
             Self::Plain => format!("cannot be read: {error}"),

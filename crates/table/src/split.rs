@@ -1,7 +1,8 @@
 //! How a table is divided into parts.
 //!
 //! The files of a table are laid end to end and divided into parts of equal size. Text is cut at the next end of a row,
-//! unless it is compressed or a JSON array; typed files consist of chunks, and a chunk belongs to the part that contains its midpoint. So every row is in
+//! unless it is compressed, in an
+//! encoding that was chosen, or a JSON array; typed files consist of chunks, and a chunk belongs to the part that contains its midpoint. So every row is in
 //! exactly one part, as long as the files do not change. The number of parts depends only on the sizes of the files.
 
 use std::fmt::{self, Debug, Formatter};
@@ -14,6 +15,7 @@ use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use serde::{Deserialize, Serialize};
 
 use crate::Broken;
+use crate::encoding::{Coding, Encoding};
 use crate::packing::{Input, Packing};
 
 /// No part is smaller, unless the table is.
@@ -83,14 +85,16 @@ impl Shares {
         let first = self.part_at(position);
         let inside = (first + 1..self.parts).map(|part| self.start(part)).take_while(|cut| *cut < end);
         let targets = inside.map(|cut| (cut - position).max(start)).collect();
-        Text { path: path.to_owned(), packing: Packing::Plain, start, first, targets, cuts: Once::default() }
+        let (path, packing) = (path.to_owned(), Packing::Plain);
+        Text { path, packing, encoding: None, start, first, targets, cuts: Once::default() }
     }
 
     /// A text file that cannot be cut belongs to the part that contains its midpoint. Its rows start at `start`, counted
     /// in decoded bytes.
-    pub fn whole(self, path: &Path, packing: Packing, position: u64, start: u64, size: u64) -> Text {
+    pub fn whole(self, path: &Path, coding: Coding, position: u64, start: u64, size: u64) -> Text {
         let first = self.part_at(position.saturating_add(size / 2));
-        Text { path: path.to_owned(), packing, start, first, targets: Vec::new(), cuts: Once::default() }
+        let (path, Coding { packing, encoding }) = (path.to_owned(), coding);
+        Text { path, packing, encoding, start, first, targets: Vec::new(), cuts: Once::default() }
     }
 }
 
@@ -134,6 +138,9 @@ pub struct Text {
     pub path: PathBuf,
     /// How it is compressed.
     packing: Packing,
+    /// The encoding that was chosen for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
     /// Where its rows start.
     start: u64,
     /// The first part that reads it.
@@ -168,8 +175,12 @@ impl Text {
 
     /// Opens the file to read these bytes of it.
     pub fn open(&self, range: &Range<u64>) -> Result<Take<Input>, Broken> {
-        let input = self.packing.open(&self.path, range.start).map_err(|_| Broken)?;
+        let input = self.coding().open(&self.path, range.start).map_err(|_| Broken)?;
         Ok(input.take(range.end - range.start))
+    }
+
+    fn coding(&self) -> Coding {
+        Coding { packing: self.packing, encoding: self.encoding }
     }
 
     /// Whether one part reads all of it.
@@ -180,7 +191,7 @@ impl Text {
     /// Whether every row belongs to exactly one part.
     pub fn is_sound(&self, parts: usize) -> bool {
         let all_read = self.first.saturating_add(self.targets.len()) < parts;
-        let can_be_cut = self.is_whole() || self.packing == Packing::Plain;
+        let can_be_cut = self.is_whole() || self.coding().can_be_cut();
         all_read && can_be_cut && self.targets.is_sorted() && self.targets.iter().all(|target| *target >= self.start)
     }
 }

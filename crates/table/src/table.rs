@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use reticent_postgres::{known_url, masked};
 
 use crate::csv::{Csv, Delimiter};
+use crate::encoding::{Coding, Encoding, is_utf_16};
+use crate::format::{Format, TextOptions};
 use crate::locate::{FileFormat, TextFormat, identity, locate, short};
-use crate::packing::Packing;
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Place};
 use crate::request::{Column, Form};
@@ -39,7 +40,9 @@ pub struct Table {
     name: String,
     location: String,
     files: Vec<PathBuf>,
-    chosen_delimiter: Option<Delimiter>,
+    chosen: TextOptions,
+    /// If no file name says it.
+    chosen_format: Option<Format>,
     content: Content,
 }
 
@@ -61,15 +64,15 @@ enum Typed {
     Database(Place, DatabaseTable),
 }
 
-/// How text files are compressed, and the size of each.
+/// How text files are compressed and encoded, and the size of each.
 #[derive(Debug)]
-struct Sizes(Packing, Vec<u64>);
+struct Sizes(Coding, Vec<u64>);
 
 impl Table {
     /// A table with no files, for planning a query without data: no rows, and any column, as text or as numbers.
     pub fn imagined(name: &str) -> Self {
-        let (location, files) = (String::new(), Vec::new());
-        Self { name: name.to_owned(), location, files, chosen_delimiter: None, content: Content::Imagined }
+        let (name, location, files) = (name.to_owned(), String::new(), Vec::new());
+        Self { name, location, files, chosen: TextOptions::default(), chosen_format: None, content: Content::Imagined }
     }
 
     /// Opens the files at a location (a file, a directory, or a pattern such as `visits-*.csv`), reading only headers
@@ -91,18 +94,61 @@ impl Table {
     /// # Errors
     /// Those of [`Table::open`].
     pub fn open_separated(name: &str, location: &str, delimiter: Option<Delimiter>) -> Result<Self> {
+        Self::open_with(name, location, TextOptions { delimiter, encoding: None })
+    }
+
+    /// Like [`Table::open`], with what text files do not say of themselves.
+    ///
+    /// # Errors
+    /// Those of [`Table::open`]; [`Error::Utf16`] if a file is in UTF-16, and no encoding was chosen.
+    pub fn open_with(name: &str, location: &str, options: TextOptions) -> Result<Self> {
         if let Some(url) = known_url(location) {
             return Self::open_database(name, &url);
         }
-        let opened = locate(location).and_then(|(format, files)| {
-            let is_csv = matches!(format, FileFormat::Text(TextFormat::Csv, _));
-            let chosen_delimiter = delimiter.filter(|_| is_csv);
-            let content = Content::open(format, &files, chosen_delimiter)?;
-            Ok(Self { name: name.to_owned(), location: location.to_owned(), files, chosen_delimiter, content })
-        });
         // An address that was misspelled may contain a password.
         let shown = || if location.contains("://") { masked(location) } else { location.to_owned() };
-        opened.map_err(|reason| Error::Table { table: format!("{name}={}", shown()), reason })
+        let missing = |reason| Error::Table { table: format!("{name}={}", shown()), reason };
+        let (format, files) = locate(location).map_err(missing)?;
+        Self::of_files(name, location, format, files, options)
+    }
+
+    /// A table in one file that has no name, or one that does not say its format. Errors and descriptions call it by the
+    /// location.
+    ///
+    /// # Errors
+    /// Those of [`Table::open_with`].
+    pub fn open_file(name: &str, location: &str, file: &Path, format: Format, options: TextOptions) -> Result<Self> {
+        let called = |reason: String| match reason.strip_prefix(&short(file)) {
+            Some(rest) => format!("it{rest}"),
+            None => reason,
+        };
+        match Self::of_files(name, location, format.0, vec![file.to_owned()], options) {
+            Ok(table) => Ok(Self { chosen_format: Some(format), ..table }),
+            Err(Error::Table { table, reason }) => Err(Error::Table { table, reason: called(reason) }),
+            Err(Error::Utf16 { table, .. }) => Err(Error::Utf16 { table, file: "it".to_owned() }),
+        }
+    }
+
+    fn of_files(
+        name: &str,
+        location: &str,
+        format: FileFormat,
+        files: Vec<PathBuf>,
+        options: TextOptions,
+    ) -> Result<Self> {
+        let table = || format!("{name}={location}");
+        let chosen = options.of(format);
+        if let (FileFormat::Text(format, packing), None) = (format, chosen.encoding) {
+            // Other reasons why it cannot be read are found below.
+            let start = |file: &PathBuf| packing.start(file, format.ending()).unwrap_or_default();
+            if let Some(file) = files.iter().find(|file| is_utf_16(&start(file))) {
+                return Err(Error::Utf16 { table: table(), file: short(file) });
+            }
+        }
+        let content =
+            Content::open(format, &files, chosen).map_err(|reason| Error::Table { table: table(), reason })?;
+        let (name, location) = (name.to_owned(), location.to_owned());
+        Ok(Self { name, location, files, chosen, chosen_format: None, content })
     }
 
     #[cfg(feature = "postgres")]
@@ -110,8 +156,8 @@ impl Table {
         let failed = |reason| Error::Table { table: format!("{name}={}", masked(url)), reason };
         let postgres::Opened { columns, identity, place } = postgres::open(url).map_err(failed)?;
         let content = Content::Typed(columns, Typed::Database(place, identity));
-        let (location, files) = (masked(url), Vec::new());
-        Ok(Self { name: name.to_owned(), location, files, chosen_delimiter: None, content })
+        let (name, location, files) = (name.to_owned(), masked(url), Vec::new());
+        Ok(Self { name, location, files, chosen: TextOptions::default(), chosen_format: None, content })
     }
 
     #[cfg(not(feature = "postgres"))]
@@ -164,7 +210,17 @@ impl Table {
 
     /// Returns the delimiter that was chosen for its CSV files; `None` if their header tells, or the format is another.
     pub fn chosen_delimiter(&self) -> Option<Delimiter> {
-        self.chosen_delimiter
+        self.chosen.delimiter
+    }
+
+    /// Returns the encoding that was chosen for its text files.
+    pub fn chosen_encoding(&self) -> Option<Encoding> {
+        self.chosen.encoding
+    }
+
+    /// Returns the format that was chosen for it; `None` if file names say it.
+    pub fn chosen_format(&self) -> Option<Format> {
+        self.chosen_format
     }
 
     /// Returns the files, canonical and sorted.
@@ -269,26 +325,29 @@ impl Table {
         });
         let files: Vec<(&PathBuf, u64)> = self.files.iter().zip(positions).collect();
         // Whole or cut, with where the rows of each start.
-        let text = |packing: Packing, can_be_cut: bool, starts: &[u64]| {
-            let text = |((path, position), (start, size)): (&(&PathBuf, u64), (&u64, &u64))| match packing {
-                Packing::Plain if can_be_cut => shares.text(path, *position, *start, *size),
-                _ => shares.whole(path, packing, *position, *start, *size),
+        let text = |coding: Coding, can_be_cut: bool, starts: &[u64]| {
+            let text = |((path, position), (start, size)): (&(&PathBuf, u64), (&u64, &u64))| {
+                if can_be_cut && coding.can_be_cut() {
+                    shares.text(path, *position, *start, *size)
+                } else {
+                    shares.whole(path, coding, *position, *start, *size)
+                }
             };
             files.iter().zip(starts.iter().zip(&sizes)).map(text).collect::<Vec<Text>>()
         };
         let starts = vec![0; sizes.len()];
         let source = match &self.content {
-            Content::Csv(csv, Sizes(packing, _)) => Source::Csv {
+            Content::Csv(csv, Sizes(coding, _)) => Source::Csv {
                 delimiter: csv.delimiter,
                 places: columns.iter().filter_map(|column| csv.place(&column.name)).collect(),
-                files: text(*packing, true, &csv.starts),
+                files: text(*coding, true, &csv.starts),
             },
             Content::Typed(_, Typed::Files(chunks, source)) => {
                 let files = files.iter().zip(chunks);
                 source(files.map(|((path, position), chunks)| shares.chunks(path, *position, chunks)).collect())
             }
-            Content::Ndjson(Sizes(packing, _)) => Source::Ndjson(text(*packing, true, &starts)),
-            Content::Json(Sizes(packing, _)) => Source::Json(text(*packing, false, &starts)),
+            Content::Ndjson(Sizes(coding, _)) => Source::Ndjson(text(*coding, true, &starts)),
+            Content::Json(Sizes(coding, _)) => Source::Json(text(*coding, false, &starts)),
             _ => Source::Ndjson(Vec::new()),
         };
         Ok(Scan::new(Inner { parts: shares.parts(), columns, source }))
@@ -342,7 +401,7 @@ impl Table {
 }
 
 impl Content {
-    fn open(format: FileFormat, files: &[PathBuf], delimiter: Option<Delimiter>) -> Result<Self, String> {
+    fn open(format: FileFormat, files: &[PathBuf], chosen: TextOptions) -> Result<Self, String> {
         let typed = |footer: fn(&Path) -> Result<Footer, String>, source| {
             let footers = files.iter().map(|file| footer(file)).collect::<Result<Vec<_>, _>>()?;
             let columns = Columns::of(files, &footers)?;
@@ -351,14 +410,15 @@ impl Content {
         };
         match format {
             FileFormat::Text(format, packing) => {
-                files.iter().try_for_each(|file| packing.check(file, format.ending()))?;
-                let sizes = Sizes(packing, files.iter().map(|file| size(file)).collect::<Result<_, _>>()?);
+                let coding = Coding { packing, encoding: chosen.encoding };
+                files.iter().try_for_each(|file| coding.check(file, format.ending()))?;
+                let sizes = Sizes(coding, files.iter().map(|file| size(file)).collect::<Result<_, _>>()?);
                 match format {
-                    TextFormat::Csv => Ok(Self::Csv(Csv::open(files, packing, delimiter)?, sizes)),
-                    TextFormat::Tsv => Ok(Self::Csv(Csv::open(files, packing, Some(Delimiter::Tab))?, sizes)),
+                    TextFormat::Csv => Ok(Self::Csv(Csv::open(files, coding, chosen.delimiter)?, sizes)),
+                    TextFormat::Tsv => Ok(Self::Csv(Csv::open(files, coding, Some(Delimiter::Tab))?, sizes)),
                     TextFormat::Ndjson => Ok(Self::Ndjson(sizes)),
                     TextFormat::Json => {
-                        files.iter().try_for_each(|file| ndjson::check_array(file, packing))?;
+                        files.iter().try_for_each(|file| ndjson::check_array(file, coding))?;
                         Ok(Self::Json(sizes))
                     }
                 }

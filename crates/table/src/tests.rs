@@ -11,7 +11,7 @@ use self::common::*;
 use crate::{Request, Scan, Table, Type, UnitColumn, UnitType};
 
 #[path = "../tests/common/mod.rs"]
-mod common;
+pub mod common;
 
 type People = Vec<(Option<String>, Option<f64>)>;
 

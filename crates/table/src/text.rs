@@ -56,21 +56,25 @@ pub fn foreign_format(start: &[u8]) -> Option<Foreign> {
     FOREIGN.iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, kind)| *kind)
 }
 
-/// Decodes text in a file: UTF-8, or else Windows-1252, a superset of Latin-1 that spreadsheets still write. All bytes
-/// are text, whose meaning depends on nothing else in the file.
-pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+/// A character of Windows-1252, a superset of Latin-1 that spreadsheets still write. Every byte is one.
+pub fn windows_1252(byte: u8) -> char {
     /// From 0x80 on, where the two differ; all others are the same as in Latin-1.
     const SPECIAL: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', //
         '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
     ];
-    let letter = |byte: &u8| match byte {
+    match byte {
         0x80..=0x9f => SPECIAL[usize::from(byte - 0x80)],
-        byte => char::from(*byte),
-    };
+        byte => char::from(byte),
+    }
+}
+
+/// Decodes text in a file for which no encoding was chosen: UTF-8, or else Windows-1252. All bytes are text, whose meaning
+/// depends on nothing else in the file.
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(_) => bytes.iter().map(letter).collect::<String>().into(),
+        Err(_) => bytes.iter().map(|byte| windows_1252(*byte)).collect::<String>().into(),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::output::Format;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// What to read: a file, or - for standard input
+    /// What to read: a file (numbers, CSV or NDJSON, each also as .gz or .zst; Parquet, Arrow), or - for standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
 
@@ -53,20 +53,20 @@ pub struct Arguments {
     #[arg(long, value_parser = PossibleValuesParser::new(Input::ALL.map(Input::name)).try_map(|name| name.parse::<Input>()),
           value_name = "FORM", help_heading = "Input")]
     pub input: Option<Input>,
-    /// The CSV column or JSON field with the value
+    /// The column, or JSON field, with the value
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub column: Option<String>,
     /// Count 1 for every non-empty line (or cell, with --column)
     #[arg(long, help_heading = "Input")]
     pub events: bool,
-    /// The CSV column or JSON field with the key: one counter per key
+    /// The column, or JSON field, with the key: one counter per key
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub key: Option<String>,
     /// The public keys: a comma-separated list, or a file with one per line. Without them, a key appears once its noisy
     /// count reaches a threshold (needs --delta)
     #[arg(long, value_name = "LIST", requires = "key", help_heading = "Input")]
     pub keys: Option<String>,
-    /// The CSV column or JSON field with the time of the event
+    /// The column, or JSON field, with the time of the event
     #[arg(long, value_name = "NAME", requires = "step", help_heading = "Input")]
     pub time: Option<String>,
     /// Length of a time step, such as 1m (ms, s, m, h, d), instead of one step per line
@@ -152,7 +152,8 @@ in the current step.
 Input:
   A line that cannot be read, or a missing cell or field, counts 0; how many there were is not reported. Numbers are whole. A \
 line of CSV is one record: quotes protect commas, not line ends. A line of NDJSON is an object, or a number that counts by \
-itself; \"3\" is 3 and true is 1. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since 1970.
+itself; \"3\" is 3 and true is 1. Times are RFC 3339, \"YYYY-MM-DD HH:MM:SS\" (UTC) or seconds since 1970. A row of Parquet or Arrow \
+is read like a line of NDJSON: 3.0 is 3, a number with a fraction counts 0, true is 1. A date is its midnight in UTC.
 
 Keys:
   With --key every key is released after every step, even if nothing happened: an event changes one key only, so all keys \

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use reticent::message;
 use reticent_durable::beside;
 use reticent_erase::Care;
 use reticent_ledger::accounting::Request;
@@ -57,6 +58,7 @@ fn count(arguments: &Arguments) -> Result<()> {
     showing.check(plan.stream())?;
     let kind = plan.strategy().kind();
     definition.check_seizable(kind, arguments.save.is_some())?;
+    source.check_seizable(kind, &definition)?;
     let named = arguments.accounting.request.is_some();
     if named {
         StoredCount::check(&plan, &source)?;
@@ -73,12 +75,14 @@ fn count(arguments: &Arguments) -> Result<()> {
     if care.erase {
         reticent_erase::begin();
     }
-    let mut lines = Lines::new(source.file, care.erase);
-    // Steps that the clock closes begin at once, so that the time of the first event stays hidden.
-    if !matches!(mode, Mode::Live(_)) {
-        refuse_foreign(&source.name, lines.peek().map_err(|_| Error::Reading)?)?;
+    let name = source.name.clone();
+    let mut lines = source.lines(&definition, care.erase)?;
+    // Steps that the clock closes begin at once, so that the time of the first event stays hidden. What is decoded was
+    // checked when it was opened, and its rows are not looked at.
+    if !matches!(mode, Mode::Live(_)) && !lines.are_decoded() {
+        refuse_foreign(&name, lines.peek().map_err(|_| Error::Reading)?)?;
     }
-    let reader = reader(&definition, &source.name, &mut lines)?;
+    let reader = reader(&definition, &name, &mut lines)?;
     let store = arguments.save.as_deref().map(Store::create).transpose()?;
     definition.promise(&plan).iter().for_each(|sentence| say!("{sentence}"));
     let mut printer = Printer::new(arguments, &definition, showing);
@@ -136,8 +140,9 @@ fn resume(arguments: &Arguments, source: Source, path: &Path, showing: Showing) 
         return Err(usage("the saved counter has its keys already; leave --keys out"));
     }
     let mode = Mode::new(&state.definition, tally.stream().steps(), source.stream, &SystemClock)?;
-    let mut lines = Lines::new(source.file, false);
-    let reader = reader(&state.definition, &source.name, &mut lines)?;
+    let name = source.name.clone();
+    let mut lines = source.lines(&state.definition, false)?;
+    let reader = reader(&state.definition, &name, &mut lines)?;
     let (done, kind) = (tally.steps(), tally.kind());
     let (skip, follows) = if arguments.skip_counted {
         (done, "lines that were counted are skipped")
@@ -153,7 +158,12 @@ fn resume(arguments: &Arguments, source: Source, path: &Path, showing: Showing) 
 fn reader(definition: &Definition, name: &str, lines: &mut Lines) -> Result<Reader> {
     let mut header = None;
     if definition.fields.input == Input::Csv {
-        header = lines.one().map_err(|_| Error::Reading)?;
+        header = lines.one().map_err(|_| match lines.are_decoded() {
+            true => {
+                Error::Input(message!("the first line of {name} cannot be read: the file is damaged or was cut off"))
+            }
+            false => Error::Reading,
+        })?;
         refuse_foreign(name, header.as_deref().unwrap_or_default())?;
     }
     Ok(Reader::new(&definition.fields, name, header.as_deref())?)

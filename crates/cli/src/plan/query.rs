@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if question.epsilon.is_none() && question.rho.is_none() && dialect::split(&question.sql)?.1.epsilon.is_none() {
         question.epsilon = Some(DEFAULT.into());
     }
-    let Settings { sql, inputs, options, .. } = settings(&question, arguments.ledger.as_deref())?;
+    let (Settings { sql, inputs, options, .. }, _copy) = settings(&question, arguments.ledger.as_deref(), None)?;
     let query = Query::prepare(&sql, inputs, options)?;
     let ladder = query.ladder(question.expect_rows)?;
     let place = place(&query, &ladder);

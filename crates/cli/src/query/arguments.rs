@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reticent_sql::Delimiter;
 use reticent_sql::limits::{bytes, duration};
-
-use crate::output::Format;
+use reticent_sql::{Delimiter, Encoding, Format};
 
 /// The arguments of `reticent query`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +34,7 @@ pub struct Arguments {
     pub dry_run: bool,
     /// How to print the answer
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub format: Format,
+    pub format: crate::output::Format,
 }
 
 /// What is asked, of which tables, and with which guarantee.
@@ -47,7 +45,7 @@ pub struct Question {
     pub sql: String,
 
     /// A private table: a file, a folder or a glob, such as people=people.csv (CSV, TSV, NDJSON or JSON, each also as .gz or .zst;
-    /// Parquet, Arrow), or a table of a PostgreSQL database, such as
+    /// Parquet, Arrow), - for standard input, or a table of a PostgreSQL database, such as
     /// people=postgresql://USER@HOST/DATABASE?table=SCHEMA.TABLE (password in PGPASSWORD or ~/.pgpass)
     #[arg(long = "table", value_name = "NAME=FILE", help_heading = "Tables")]
     pub tables: Vec<String>,
@@ -57,6 +55,14 @@ pub struct Question {
     /// What separates the values of CSV tables: , ; | or tab [default: the one that is most frequent in the header]
     #[arg(long, value_name = "CHARACTER", help_heading = "Tables")]
     pub delimiter: Option<Delimiter>,
+    /// Encoding of all text tables: latin1, windows-1252 or utf-16 [default: UTF-8; a cell that is not UTF-8 is read as
+    /// Windows-1252]
+    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    pub encoding: Option<Encoding>,
+    /// Format of standard input, which is a table with --table NAME=-: csv, tsv, ndjson, json, parquet or arrow [default: by
+    /// the name of the file that it is, or csv]
+    #[arg(long, value_name = "FORM", help_heading = "Tables")]
+    pub input: Option<Format>,
     /// A TOML file with a table's privacy unit, clamping bounds, public keys, contribution limits and budget
     #[arg(long = "policy", value_name = "FILE", help_heading = "Tables")]
     pub policies: Vec<PathBuf>,

@@ -3,10 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
+//! | `standard_input` | standard input as a table |
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
 pub mod show;
+pub mod standard_input;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +22,10 @@ use reticent_ledger::accounting::{Request, check_public};
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table};
+use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table, TextOptions};
 
 pub use arguments::{Arguments, Question};
+use standard_input::StandardInput;
 
 use crate::accounting::payer_of;
 use crate::exit::{REFUSED, usage};
@@ -32,11 +35,17 @@ use crate::output::{say, wrapped};
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let _quiet = Quiet::new();
-    let settings = settings(&arguments.question, arguments.accounting.ledger.as_deref())?;
-    let place = settings.place(arguments.accounting.dataset.is_some())?;
-    let description = settings.description(|list| Hash::of(list).to_string());
-    let rows = settings.private_rows();
     let limits = limits(arguments)?;
+    let (settings, copy) =
+        settings(&arguments.question, arguments.accounting.ledger.as_deref(), limits.folder.as_deref())?;
+    let mut place = settings.place(arguments.accounting.dataset.is_some())?;
+    let description = settings.description(|list| Hash::of(list).to_string());
+    let mut rows = settings.private_rows();
+    if let Some(copy) = &copy {
+        check_nameless(arguments, settings.budget.is_some())?;
+        place = None;
+        rows.retain(|origin| !matches!(origin, Origin::File(file) if file == copy.path()));
+    }
     let Settings { sql, inputs, options, says_unit, budget, .. } = settings;
     let query = Query::prepare(&sql, inputs, options)?;
     query.check_memory(&limits)?;
@@ -76,6 +85,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
+/// Refuses what needs a dataset with a name of its own: rows from a pipe have none.
+fn check_nameless(arguments: &Arguments, sets_budget: bool) -> Result<()> {
+    let accounting = &arguments.accounting;
+    let needs = if accounting.request.is_some() { "--request" } else { "the budget of a policy" };
+    if accounting.dataset.is_none() && (accounting.request.is_some() || sets_budget) {
+        return Err(usage(format!(
+            "{needs} is for one dataset, and a pipe has no name: name its dataset with --dataset"
+        )));
+    }
+    Ok(())
+}
+
 /// The limits of the run.
 fn limits(arguments: &Arguments) -> Result<RunLimits> {
     let folder = arguments.temp_dir.clone();
@@ -99,11 +120,18 @@ fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
     values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
 }
 
-/// The settings of a question. Keys and public tables are read, and their errors reported, before anything is charged.
-pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
+/// The settings of a question, and the copy of standard input if a table comes from a pipe. Keys and public tables are
+/// read, and their errors reported, before anything is charged. `folder` is where the copy is kept.
+pub fn settings(
+    question: &Question,
+    ledger: Option<&str>,
+    folder: Option<&Path>,
+) -> Result<(Settings, Option<StandardInput>)> {
     let mut public = key_files(question);
     check_public(ledger, &public, &[])?;
     let mut inputs = Vec::new();
+    let mut standard_input = None;
+    let options = TextOptions { delimiter: question.delimiter, encoding: question.encoding };
     for (list, public) in [(&question.tables, false), (&question.public_tables, true)] {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
@@ -116,7 +144,18 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
             if inputs.iter().any(|input: &Input| input.table.name() == name) {
                 return Err(usage(format!("there are two tables {name}; give each its own name")));
             }
-            let table = Table::open_separated(name, location, question.delimiter).map_err(reticent_sql::Error::from)?;
+            let table = match location {
+                "-" if public || standard_input.is_some() => {
+                    return Err(usage(
+                        "standard input can be one private table; write the rows of the other to a file",
+                    ));
+                }
+                "-" => {
+                    let input = standard_input.insert(StandardInput::read(folder)?);
+                    input.table(name, question.input, options)?
+                }
+                location => Table::open_with(name, location, options).map_err(reticent_sql::Error::from)?,
+            };
             inputs.push(Input { table, public });
         }
     }
@@ -127,6 +166,12 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
     }
     if question.delimiter.is_some() && inputs.iter().all(|input| input.table.chosen_delimiter().is_none()) {
         return Err(usage("--delimiter is for CSV tables, and none of the tables is one; leave it out"));
+    }
+    if question.encoding.is_some() && inputs.iter().all(|input| input.table.chosen_encoding().is_none()) {
+        return Err(usage("--encoding is for text, and none of the tables is text; leave it out"));
+    }
+    if question.input.is_some() && standard_input.is_none() {
+        return Err(usage("--input is the format of standard input, and no table is -; leave it out"));
     }
     let asked = Asked {
         epsilon: question.epsilon.clone(),
@@ -145,7 +190,7 @@ pub fn settings(question: &Question, ledger: Option<&str>) -> Result<Settings> {
     let settings = Settings::new(&question.sql, &asked, inputs, &policies.iter().collect::<Vec<_>>())?;
     public.extend(settings.public_rows());
     check_public(ledger, &public, &settings.private_rows())?;
-    Ok(settings)
+    Ok((settings, standard_input.filter(StandardInput::is_copy)))
 }
 
 /// The public keys of each column, from `--keys`.

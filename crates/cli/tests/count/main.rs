@@ -1,6 +1,7 @@
 //! `reticent count` as a user runs it.
 
 mod accounting;
+mod files;
 mod input;
 mod keys;
 #[cfg(target_os = "linux")]

@@ -80,8 +80,13 @@ fn mistakes_outside_the_rows_are_named_and_exit_with_2() {
         ("- --epsilon 1 --horizon 8 --save /nowhere/state", "--save cannot use /nowhere/state"),
         ("/nowhere.txt --epsilon 1 --horizon 8", "cannot read /nowhere.txt"),
         ("/ --epsilon 1 --horizon 8", "is a directory"),
-        ("tests/query/tiny.parquet --epsilon 1 --horizon 8", "tiny.parquet has no lines"),
-        ("tests/query/tiny.parquet --epsilon 1 --horizon 8 --column age", "tiny.parquet has no lines"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8", "--column"),
+        ("tests/query/tiny.parquet --epsilon 1 --horizon 8 --column salary", "there is no column `salary`"),
+        (
+            "tests/query/tiny.parquet --epsilon 1 --horizon 8 --column age --input csv",
+            "in the format parquet by its name",
+        ),
+        ("- --epsilon 1 --horizon 8 --column age --input parquet", "standard input is a pipe"),
     ] {
         let output = count_with(arguments, csv);
         let said = text(&output.stderr);

@@ -9,6 +9,8 @@
 //! | `plans` | dry runs, and errors against the budget |
 //! | `policies` | policy files |
 //! | `sources` | folders, patterns and formats |
+//! | `encodings` | text that is not in UTF-8 |
+//! | `standard_input` | standard input as a table |
 //! | `outcomes` | every outcome of a charge is final: answers, failures, limits, Ctrl-C |
 //! | `public` | one file, one budget: a private file is not public under another name |
 //! | `attacks` | queries written to learn more, or to keep the machine busy |
@@ -17,6 +19,7 @@
 mod answers;
 mod attacks;
 mod charges;
+mod encodings;
 mod mistakes;
 mod neighbours;
 mod outcomes;
@@ -25,6 +28,7 @@ mod policies;
 mod public;
 mod refusals;
 mod sources;
+mod standard_input;
 
 use std::fmt::Write as _;
 use std::fs;

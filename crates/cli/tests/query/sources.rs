@@ -141,12 +141,6 @@ fn a_delimiter_is_found_or_chosen_and_charged_under() {
     assert!(said.contains("--delimiter is for CSV tables"), "{said}");
 }
 
-#[test]
-fn standard_input_is_no_table() {
-    let said = Desk::new("standard-input").fails(2, COUNT, "--table visits=- --epsilon 1");
-    assert!(said.contains("standard input cannot be a table"), "{said}");
-}
-
 /// Two columns, user and age, and four rows: u1 30, u2 40, u2 41, u3 −5; each column is one plain page.
 const TINY: &[u8] = include_bytes!("tiny.parquet");
 

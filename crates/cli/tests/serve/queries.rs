@@ -100,6 +100,29 @@ fn a_table_has_the_delimiter_of_its_configuration() {
     assert_eq!((ask("user;height"), ask("user")), (200, 400));
 }
 
+/// So is an encoding for text alone, in which a file of UTF-16 is refused otherwise.
+#[test]
+fn a_table_has_the_encoding_of_its_configuration() {
+    let place = Place::new("encoding");
+    place.write("t.csv", "\u{feff}größe\n1\n2\n");
+    let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    std::fs::write(place.0.join("wide.csv"), utf_16("\u{feff}größe\n1\n2\n")).unwrap();
+    std::fs::write(place.0.join("t.parquet"), include_bytes!("../query/tiny.parquet")).unwrap();
+    for (table, said) in [
+        ("wide.csv\"", "wide.csv is text in UTF-16; choose `encoding` utf-16"),
+        ("wide.csv\"\nencoding = \"utf-7\"", "an encoding is one of latin1, windows-1252 and utf-16"),
+        ("t.csv\"\nencoding = \"utf-16\"", "t.csv does not start with the byte-order mark of UTF-16"),
+        ("t.parquet\"\nencoding = \"latin1\"", "the table t is not text"),
+    ] {
+        place.write("reticent.toml", &format!("[[table]]\nname = \"t\"\nfile = \"{table}\n"));
+        let told = place.does_not_start("");
+        assert!(told.contains(said), "{told}");
+    }
+    place.write("reticent.toml", "[[table]]\nname = \"t\"\nfile = \"wide.csv\"\nencoding = \"utf-16\"\n");
+    let answer = place.start().post("/v1/query", &json!({ "sql": "SELECT COUNT(größe) AS n FROM t", "epsilon": 1 }));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
 #[test]
 fn a_dry_run_costs_nothing() {
     let place = Place::with_visits("dry-run");

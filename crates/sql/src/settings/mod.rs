@@ -186,6 +186,8 @@ impl Settings {
             let _ = write!(text, "; {kind} {} = {location}", input.table.name());
             // What the header tells needs no words, and what was charged before keeps its own.
             let _ = input.table.chosen_delimiter().map(|delimiter| write!(text, " separated by {delimiter}"));
+            let _ = input.table.chosen_encoding().map(|encoding| write!(text, " in the encoding {encoding}"));
+            let _ = input.table.chosen_format().map(|format| write!(text, " as {format}"));
         }
         let Options { max_groups, max_rows, bounds, keys, weights, .. } = &self.options;
         for (cap, what) in [(max_rows, "rows"), (max_groups, "groups")] {

@@ -44,11 +44,15 @@ pub enum Input {
     Csv,
     /// One JSON object per line.
     Ndjson,
+    /// A Parquet file, one row per line.
+    Parquet,
+    /// An Arrow file, one row per line.
+    Arrow,
 }
 
 impl Input {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Csv, Self::Ndjson];
+    pub const ALL: [Self; 5] = [Self::Text, Self::Csv, Self::Ndjson, Self::Parquet, Self::Arrow];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -56,6 +60,8 @@ impl Input {
             Self::Text => "text",
             Self::Csv => "csv",
             Self::Ndjson => "ndjson",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
         }
     }
 
@@ -64,8 +70,15 @@ impl Input {
         match extension {
             "csv" => Some(Self::Csv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "parquet" => Some(Self::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
             _ => None,
         }
+    }
+
+    /// Whether its columns have types. Such a file is read from its end, and cannot be a pipe.
+    pub fn is_typed(self) -> bool {
+        matches!(self, Self::Parquet | Self::Arrow)
     }
 }
 
@@ -73,7 +86,11 @@ impl FromStr for Input {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::Parameter { parameter: "input", value: text.into(), allowed: "text, csv or ndjson" };
+        let wrong = || Error::Parameter {
+            parameter: "input",
+            value: text.into(),
+            allowed: "text, csv, ndjson, parquet or arrow",
+        };
         Self::ALL.into_iter().find(|input| input.name() == text).ok_or_else(wrong)
     }
 }

@@ -1,6 +1,6 @@
 //! Lines as they arrive.
 
-use std::fs::File;
+use std::fmt::{self, Debug, Formatter};
 use std::io::{ErrorKind, Read, Result};
 
 use zeroize::Zeroize;
@@ -10,12 +10,13 @@ pub const LONGEST_LINE: usize = 1 << 20;
 
 /// Reads lines from a file or a pipe: waits for input, then hands over all complete lines at once.
 ///
-/// The only copy is in one buffer of fixed size: it is filled straight from the file descriptor and never grows, so it
-/// never moves in memory. On request, every line is erased as soon as it has been read, for counters whose memory may
-/// be seized.
-#[derive(Debug)]
+/// Of a plain file or a pipe, the only copy is in one buffer of fixed size: it is filled straight from the file descriptor
+/// and never grows, so it never moves in memory. On request, every line is erased as soon as it has been read, for counters
+/// whose memory may be seized.
 pub struct Lines {
-    file: File,
+    input: Box<dyn Read + Send>,
+    /// Whether the input is decoded while it is read, and can fail at any row.
+    decoded: bool,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -26,10 +27,24 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Reads from `file`; `erase` overwrites every line as soon as it has been read.
-    pub fn new(file: File, erase: bool) -> Self {
+    /// Reads from a file or a pipe; `erase` overwrites every line as soon as it has been read.
+    pub fn new(input: impl Read + Send + 'static, erase: bool) -> Self {
+        Self::of(Box::new(input), false, erase)
+    }
+
+    /// Reads what a decoder returns. It keeps copies, so there is nothing to erase.
+    pub fn decoded(input: impl Read + Send + 'static) -> Self {
+        Self::of(Box::new(input), true, false)
+    }
+
+    fn of(input: Box<dyn Read + Send>, decoded: bool, erase: bool) -> Self {
         let buffer = vec![0; 2 * LONGEST_LINE].into_boxed_slice();
-        Self { file, buffer, start: 0, end: 0, erase, overlong: false, finished: false }
+        Self { input, decoded, buffer, start: 0, end: 0, erase, overlong: false, finished: false }
+    }
+
+    /// Whether the input is decoded while it is read.
+    pub fn are_decoded(&self) -> bool {
+        self.decoded
     }
 
     /// Whether every line is overwritten as soon as it has been read.
@@ -53,6 +68,11 @@ impl Lines {
     /// # Errors
     /// If reading fails.
     pub fn fill(&mut self) -> Result<bool> {
+        self.fill_up_to(usize::MAX)
+    }
+
+    /// [`Lines::fill`] with at most this many bytes.
+    fn fill_up_to(&mut self, most: usize) -> Result<bool> {
         if self.finished {
             return Ok(false);
         }
@@ -68,7 +88,8 @@ impl Lines {
             return Ok(true);
         }
         let length = loop {
-            match self.file.read(&mut self.buffer[self.end..]) {
+            let space = self.end.saturating_add(most).min(self.buffer.len());
+            match self.input.read(&mut self.buffer[self.end..space]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other?,
             }
@@ -110,7 +131,8 @@ impl Lines {
         self.start += length;
     }
 
-    /// A copy of the next line; `None` at the end of the input.
+    /// A copy of the next line; `None` at the end of the input. No more than that line is decoded, if the input is decoded
+    /// at all: what fails in a later one fails when that is read.
     ///
     /// # Errors
     /// If reading fails.
@@ -121,13 +143,25 @@ impl Lines {
             if line.is_some() || (self.finished && self.start == self.end) {
                 return Ok(line);
             }
-            self.fill()?;
+            if self.decoded {
+                while self.fill_up_to(1)? && self.buffer[self.end - 1] != b'\n' && self.end < self.buffer.len() {}
+            } else {
+                self.fill()?;
+            }
         }
+    }
+}
+
+impl Debug for Lines {
+    /// Omits what was read.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Lines").field("decoded", &self.decoded).finish_non_exhaustive()
     }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;
@@ -162,5 +196,37 @@ mod tests {
         assert_eq!(lines(&[b"1\n", &long]), [&b"1"[..], b""]);
         let longest = vec![b'7'; LONGEST_LINE];
         assert_eq!(lines(&[&longest, b"\n2"]), [&longest[..], b"2"]);
+    }
+
+    /// Fails after its text.
+    struct Failing(&'static [u8]);
+
+    impl Read for Failing {
+        fn read(&mut self, space: &mut [u8]) -> Result<usize> {
+            match self.0.read(space)? {
+                0 => Err(ErrorKind::InvalidData.into()),
+                length => Ok(length),
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_is_read_without_the_lines_after_it() {
+        let mut lines = Lines::decoded(Failing(b"a,b\n1,2\n3"));
+        assert_eq!(lines.one().expect("a header").as_deref(), Some(&b"a,b"[..]));
+        assert_eq!((lines.start, lines.end), (4, 4));
+        let mut seen = Vec::new();
+        let failed = loop {
+            match lines.fill() {
+                Ok(_) => drop(lines.each(usize::MAX, |line| seen.push(line.to_vec()))),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((seen, failed.kind()), (vec![b"1,2".to_vec()], ErrorKind::InvalidData));
+        assert!(Lines::decoded(Failing(b"a,b")).one().is_err(), "half a header");
+        assert_eq!(Lines::decoded(&b"a,b"[..]).one().expect("a header").as_deref(), Some(&b"a,b"[..]));
+        assert_eq!(Lines::decoded(&b""[..]).one().expect("an end"), None);
+        let long = std::io::repeat(b'a').take(5 * LONGEST_LINE as u64).chain(&b"\n1"[..]);
+        assert_eq!(Lines::decoded(long).one().expect("a line").as_deref(), Some(&b""[..]));
     }
 }

@@ -11,7 +11,7 @@
 //! | `words` | what a definition means for the people in the data, in words for the ledger and its readers |
 //! | `same` | whether parameters match those of a saved counter |
 //! | `seizure` | what can be counted when the memory may be seized |
-//! | [`source`] | [`Source`]: a file, a pipe or standard input |
+//! | [`source`] | [`Source`]: a file, a pipe or standard input; compressed text, Parquet and Arrow as lines |
 //! | [`lines`] | [`Lines`]: lines as they arrive |
 //! | [`reader`] | [`Reader`]: parses lines; NDJSON is parsed as in a [`Stream`](crate::Stream) |
 //! | [`mode`], `line_steps`, `time_steps` | [`Mode`]: how steps are closed, by lines or by time |
@@ -45,7 +45,7 @@
 //! let definition = draft.definition(None, false, &SystemClock)?;
 //! let plan = draft.plan(&definition, None, &SystemClock)?;
 //! let mode = Mode::new(&definition, plan.stream().steps(), false, &SystemClock)?;
-//! let mut lines = Lines::new(std::fs::File::open(path)?, false);
+//! let lines = Lines::new(std::fs::File::open(path)?, false);
 //! let reader = Reader::new(&definition.fields, "the file", None)?;
 //! // Charge a ledger instead, and let it keep the text.
 //! let tally = plan.start(Permit::unaccounted()?)?;

@@ -49,6 +49,16 @@ impl Reader {
         Ok(Self(match fields.input {
             Input::Text => Kind::Text { events: fields.events },
             Input::Ndjson => Kind::Ndjson(fields.clone()),
+            // As `Source::lines` makes them.
+            Input::Parquet | Input::Arrow => {
+                let field = |column: &Option<String>, name: &str| column.as_ref().map(|_| name.to_owned());
+                Kind::Ndjson(Fields {
+                    column: field(&fields.column, "value"),
+                    time: field(&fields.time, "time"),
+                    key: field(&fields.key, "key"),
+                    ..fields.clone()
+                })
+            }
             Input::Csv => {
                 let header = header.ok_or_else(|| Error::NoHeader { input: name.into() })?;
                 let mut line = CsvLine::within(LONGEST_LINE, MOST_CELLS);
@@ -304,7 +314,7 @@ mod tests {
         /// Whatever a line contains, the next one is parsed the same way.
         #[test]
         fn no_line_changes_the_next(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            for input in [Input::Text, Input::Csv, Input::Ndjson] {
+            for input in Input::ALL {
                 let mut fields = fields(input, false, Some("n"));
                 if input == Input::Text {
                     (fields.column, fields.time, fields.key) = (None, None, None);
@@ -313,6 +323,7 @@ mod tests {
                     Input::Text => b"3",
                     Input::Csv => b"3,7,a",
                     Input::Ndjson => br#"{"n":3,"at":7,"k":"a"}"#,
+                    Input::Parquet | Input::Arrow => br#"{"value":3,"time":7,"key":"a"}"#,
                 };
                 let mut reader = Reader::new(&fields, "lines", Some(b"n,at,k")).unwrap();
                 let alone = reader.record(next);

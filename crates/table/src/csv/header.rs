@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::Delimiter;
 use super::records::{Records, leaves_quote_open};
+use crate::encoding::Coding;
 use crate::locate::short;
-use crate::packing::Packing;
 use crate::text::{BYTE_ORDER_MARK, decoded};
 
 /// The longest header, in bytes.
@@ -25,9 +25,9 @@ pub struct Header {
 
 impl Header {
     /// Reads the header of a file; the error names the file. Without a delimiter, that of the header is found.
-    pub fn read(path: &Path, packing: Packing, delimiter: Option<Delimiter>) -> Result<Self, String> {
-        let line = packing.open(path, 0).and_then(|input| first_line(BufReader::new(input)));
-        let header = line.map_err(|error| packing.unreadable(&error)).and_then(|line| Self::parse(line, delimiter));
+    pub fn read(path: &Path, coding: Coding, delimiter: Option<Delimiter>) -> Result<Self, String> {
+        let line = coding.open(path, 0).and_then(|input| first_line(BufReader::new(input)));
+        let header = line.map_err(|error| coding.unreadable(&error)).and_then(|line| Self::parse(line, delimiter));
         header.map_err(|reason| format!("{} {reason}", short(path)))
     }
 

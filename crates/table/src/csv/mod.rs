@@ -6,7 +6,8 @@
 //! - within a line, fields are split according to RFC 4180: quotes protect delimiters and, doubled, quotes; an unclosed
 //!   quote is closed by the end of the line;
 //! - an empty line is not a row; a missing field is NULL, and extra fields are ignored;
-//! - an empty field, quoted or not, is NULL; one that is not UTF-8 is read as Windows-1252;
+//! - an empty field, quoted or not, is NULL; one that is not UTF-8 is read as Windows-1252, unless an
+//!   [`Encoding`](crate::Encoding) was chosen for the file;
 //! - a field longer than [`MOST_TEXT`](crate::MOST_TEXT) is NULL, and so is one that ends beyond the first 16 MiB of
 //!   its row.
 //!
@@ -35,8 +36,9 @@ pub use self::header::LONGEST_HEADER;
 use self::records::Records;
 use crate::Broken;
 use crate::cells::Rows;
+use crate::encoding::Coding;
 use crate::locate::short;
-use crate::packing::{Input, Packing};
+use crate::packing::Input;
 use crate::split::Text;
 use crate::text::decoded;
 
@@ -54,10 +56,10 @@ pub struct Csv {
 impl Csv {
     /// Reads the headers, which must all be the same; the error says what is wrong. Unless it is known, the delimiter is
     /// that of the first header.
-    pub fn open(files: &[PathBuf], packing: Packing, mut delimiter: Option<Delimiter>) -> Result<Self, String> {
+    pub fn open(files: &[PathBuf], coding: Coding, mut delimiter: Option<Delimiter>) -> Result<Self, String> {
         let (mut all, mut starts) = (None, Vec::with_capacity(files.len()));
         for path in files {
-            let header = Header::read(path, packing, delimiter)?;
+            let header = Header::read(path, coding, delimiter)?;
             delimiter = Some(header.delimiter);
             starts.push(header.rows);
             if all.get_or_insert_with(|| header.names.clone()) != &header.names {
