@@ -157,7 +157,7 @@ mod tests {
         let owners = ledger.owners(std::slice::from_ref(&partition)).unwrap();
         assert_eq!((owners.len(), &owners[0].origin), (1, &partition));
         assert_eq!(ledger.owners(&[table("postgresql://7/d/s.b", &["postgresql://7/d/s.b"])]).unwrap(), []);
-        assert!(shared(&[partition.clone()], &[table(all, &[all, part])]).is_some());
+        assert!(shared(std::slice::from_ref(&partition), &[table(all, &[all, part])]).is_some());
         assert!(shared(&[partition], &[table("b", &["b"]), Origin::File(folder.path().into())]).is_none());
     }
 }
