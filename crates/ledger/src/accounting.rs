@@ -34,6 +34,23 @@ pub struct AccountingSettings {
     pub request: Option<String>,
 }
 
+impl AccountingSettings {
+    /// Refuses what needs a dataset with a name of its own, where rows come from a pipe, which has none.
+    ///
+    /// # Errors
+    /// If no dataset is named, and there is a name for the request or a budget to set.
+    pub fn check_nameless(&self, sets_budget: bool) -> Result<()> {
+        let why = match &self.dataset {
+            Some(_) => return Ok(()),
+            None if self.request.is_some() => message!(["request"], " is for one dataset, and a pipe has no name"),
+            None if sets_budget => message!("the budget of a policy is for one dataset, and a pipe has no name"),
+            None => return Ok(()),
+        };
+        let how = message!(": name its dataset with ", ["dataset"]);
+        Err(Error::Request(why.into_iter().chain(how).collect()))
+    }
+}
+
 /// A request to charge.
 #[derive(Debug, Clone)]
 pub struct Request {

@@ -3,14 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `arguments` | the arguments and the help |
-//! | `standard_input` | standard input as a table |
 //! | `show` | answers and dry runs, for people and programs |
 
 mod arguments;
 pub mod show;
-pub mod standard_input;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -21,11 +19,12 @@ use reticent_ledger::Hash;
 use reticent_ledger::accounting::{Request, check_public};
 use reticent_sql::settings::clock;
 use reticent_sql::settings::policy::Policy;
+use reticent_sql::settings::standard_input::StandardInput;
+use reticent_sql::settings::tables::{NamedTable, NamedTables};
 use reticent_sql::settings::words::keys;
-use reticent_sql::{Asked, Input, Query, QueryOutcome, RunLimits, Settings, Table, TextOptions};
+use reticent_sql::{Asked, Query, QueryOutcome, RunLimits, Settings, TextOptions};
 
 pub use arguments::{Arguments, Question};
-use standard_input::StandardInput;
 
 use crate::accounting::payer_of;
 use crate::exit::{REFUSED, usage};
@@ -42,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let description = settings.description(|list| Hash::of(list).to_string());
     let mut rows = settings.private_rows();
     if let Some(copy) = &copy {
-        check_nameless(arguments, settings.budget.is_some())?;
+        arguments.accounting.settings().check_nameless(settings.budget.is_some())?;
         place = None;
         rows.retain(|origin| !matches!(origin, Origin::File(file) if file == copy.path()));
     }
@@ -85,18 +84,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if answer.refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
-/// Refuses what needs a dataset with a name of its own: rows from a pipe have none.
-fn check_nameless(arguments: &Arguments, sets_budget: bool) -> Result<()> {
-    let accounting = &arguments.accounting;
-    let needs = if accounting.request.is_some() { "--request" } else { "the budget of a policy" };
-    if accounting.dataset.is_none() && (accounting.request.is_some() || sets_budget) {
-        return Err(usage(format!(
-            "{needs} is for one dataset, and a pipe has no name: name its dataset with --dataset"
-        )));
-    }
-    Ok(())
-}
-
 /// The limits of the run.
 fn limits(arguments: &Arguments) -> Result<RunLimits> {
     let folder = arguments.temp_dir.clone();
@@ -106,20 +93,6 @@ fn limits(arguments: &Arguments) -> Result<RunLimits> {
     Ok(RunLimits { memory: arguments.memory_limit, time: arguments.time_limit, threads: None, folder })
 }
 
-/// Files with keys: they are public, too.
-fn key_files(question: &Question) -> Vec<Origin> {
-    // Errors in a policy are reported when it is applied.
-    let policies = question.policies.iter().filter_map(|path| Policy::read(path).ok());
-    let files = listed_files(&question.keys).chain(policies.flat_map(|policy| policy.key_files()));
-    files.map(Origin::File).collect()
-}
-
-/// The files named by `--keys`.
-fn listed_files(keys: &[String]) -> impl Iterator<Item = PathBuf> {
-    let values = keys.iter().filter_map(|text| text.split_once('='));
-    values.map(|(_, value)| Path::new(value.trim()).to_owned()).filter(|path| path.is_file())
-}
-
 /// The settings of a question, and the copy of standard input if a table comes from a pipe. Keys and public tables are
 /// read, and their errors reported, before anything is charged. `folder` is where the copy is kept.
 pub fn settings(
@@ -127,52 +100,19 @@ pub fn settings(
     ledger: Option<&str>,
     folder: Option<&Path>,
 ) -> Result<(Settings, Option<StandardInput>)> {
-    let mut public = key_files(question);
+    let files = Policy::all_key_files(&question.keys, &question.policies);
+    let mut public: Vec<Origin> = files.into_iter().map(Origin::File).collect();
     check_public(ledger, &public, &[])?;
-    let mut inputs = Vec::new();
-    let mut standard_input = None;
-    let options = TextOptions { delimiter: question.delimiter, encoding: question.encoding };
+    let mut tables = Vec::new();
     for (list, public) in [(&question.tables, false), (&question.public_tables, true)] {
         for table in list {
             let (name, location) = pair("--table", table, "people=people.csv")?;
-            if name.contains("://") {
-                // It may hold a password, and is not shown.
-                return Err(usage(
-                    "--table: put a name before the URL, as in --table people=postgresql://…?table=people",
-                ));
-            }
-            if inputs.iter().any(|input: &Input| input.table.name() == name) {
-                return Err(usage(format!("there are two tables {name}; give each its own name")));
-            }
-            let table = match location {
-                "-" if public || standard_input.is_some() => {
-                    return Err(usage(
-                        "standard input can be one private table; write the rows of the other to a file",
-                    ));
-                }
-                "-" => {
-                    let input = standard_input.insert(StandardInput::read(folder)?);
-                    input.table(name, question.input, options)?
-                }
-                location => Table::open_with(name, location, options).map_err(reticent_sql::Error::from)?,
-            };
-            inputs.push(Input { table, public });
+            tables.push(NamedTable { name: name.into(), location: location.into(), public });
         }
     }
-    if inputs.is_empty() {
-        return Err(usage(
-            "no table: add --table NAME=FILE, as in --table people=people.csv, or --table NAME=postgresql://…?table=SCHEMA.TABLE",
-        ));
-    }
-    if question.delimiter.is_some() && inputs.iter().all(|input| input.table.chosen_delimiter().is_none()) {
-        return Err(usage("--delimiter is for CSV tables, and none of the tables is one; leave it out"));
-    }
-    if question.encoding.is_some() && inputs.iter().all(|input| input.table.chosen_encoding().is_none()) {
-        return Err(usage("--encoding is for text, and none of the tables is text; leave it out"));
-    }
-    if question.input.is_some() && standard_input.is_none() {
-        return Err(usage("--input is the format of standard input, and no table is -; leave it out"));
-    }
+    let text = TextOptions { delimiter: question.delimiter, encoding: question.encoding };
+    let tables = NamedTables { tables, text, input: question.input, folder: folder.map(Path::to_owned) };
+    let (inputs, standard_input) = tables.open()?;
     let asked = Asked {
         epsilon: question.epsilon.clone(),
         delta: question.delta.clone(),

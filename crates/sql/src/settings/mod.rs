@@ -4,10 +4,13 @@
 //! |---|---|
 //! | [`clock`] | the current time, as recorded in the ledger |
 //! | [`policy`] | what is known about a table, in TOML |
+//! | [`tables`], [`standard_input`] | the tables by name; standard input as one of them |
 //! | [`words`] | parsing of ranges, keys and guarantees |
 
 pub mod clock;
 pub mod policy;
+pub mod standard_input;
+pub mod tables;
 pub mod words;
 
 use std::collections::BTreeMap;

@@ -128,6 +128,15 @@ impl Policy {
         Error::option(format!("{}: {error}", self.origin))
     }
 
+    /// The files named by lists of keys, as written, and by policies: their contents are public. A policy that cannot be
+    /// read is reported when it is applied.
+    pub fn all_key_files(keys: &[String], policies: &[PathBuf]) -> Vec<PathBuf> {
+        let written = keys.iter().filter_map(|text| text.split_once('='));
+        let written = written.map(|(_, value)| PathBuf::from(value.trim())).filter(|path| path.is_file());
+        let policies = policies.iter().filter_map(|path| Self::read(path).ok());
+        written.chain(policies.flat_map(|policy| policy.key_files())).collect()
+    }
+
     /// The files that keys are read from: their contents are public. Ask the ledgers whether they hold protected rows
     /// before [`Settings::new`](super::Settings::new) reads them.
     pub fn key_files(&self) -> Vec<PathBuf> {

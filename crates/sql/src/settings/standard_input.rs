@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use reticent_sql::{Format, Packing, Table, TextOptions, foreign_format};
+use reticent::message;
+use reticent_table::{Format, Packing, Table, TextOptions, foreign_format};
 
-use crate::exit::usage;
+use crate::error::{Error, Result};
 
 /// How much is copied at a time.
 const CHUNK: usize = 1 << 20;
@@ -50,8 +50,9 @@ impl StandardInput {
     fn copy(mut input: impl Read, folder: &Path) -> Result<Self> {
         let full = |error: io::Error| {
             let folder = folder.display();
-            usage(format!(
-                "standard input cannot be copied to {folder}: {error}; choose another folder with --temp-dir"
+            Error::option(message!(
+                "standard input cannot be copied to {folder}: {error}; choose another folder with ",
+                ["temp-dir"]
             ))
         };
         let mut kept = kept(folder).map_err(full)?;
@@ -59,7 +60,7 @@ impl StandardInput {
         loop {
             let length = match input.read(&mut chunk) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.map_err(|error| usage(format!("standard input cannot be read: {error}")))?,
+                read => read.map_err(unreadable)?,
             };
             if length == 0 {
                 break;
@@ -86,19 +87,23 @@ impl StandardInput {
     pub fn table(&self, name: &str, format: Option<Format>, options: TextOptions) -> Result<Table> {
         let location = self.path.to_str().filter(|_| !self.is_copy()).unwrap_or("-");
         if format.is_none() && !self.is_copy() && Format::of_name(&self.path).is_some() {
-            return Ok(Table::open_with(name, location, options).map_err(reticent_sql::Error::from)?);
+            return Ok(Table::open_with(name, location, options)?);
         }
         let mut start = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(START).read_to_end(&mut start));
-        read.map_err(|error| usage(format!("standard input cannot be read: {error}")))?;
+        read.map_err(unreadable)?;
         let format = format.unwrap_or(Format::CSV).packed(Packing::of_start(&start));
         if let Some(kind) = foreign_format(&start).filter(|kind| kind.is_table && format.is_text()) {
             let format = if start.starts_with(b"PAR1") { "parquet" } else { "arrow" };
-            return Err(usage(format!("standard input {}; add --input {format}", kind.what)));
+            let what = kind.what;
+            return Err(Error::option(message!("standard input {what}; add ", ["input"], " {format}")));
         }
-        let table = Table::open_file(name, location, &self.path, format, options);
-        Ok(table.map_err(reticent_sql::Error::from)?)
+        Ok(Table::open_file(name, location, &self.path, format, options)?)
     }
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::option(message!("standard input cannot be read: {error}"))
 }
 
 #[cfg(target_os = "linux")]
