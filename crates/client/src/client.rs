@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const DEFAULT: &str = "http://127.0.0.1:8080";
 /// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A page of releases of many keys is large.
+/// A single release of very many keys is large.
 const LARGEST_ANSWER: u64 = 1 << 30;
 
 /// A service, and how to reach it.

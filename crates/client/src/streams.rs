@@ -31,8 +31,15 @@ impl Client {
         let path = format!("/v1/streams/{name}");
         let stream = self.get(&path)?;
         let first = stream["steps"].as_u64().unwrap_or_default().saturating_sub(last) + 1;
-        let answer = self.get(&format!("{path}/releases?from={first}&limit={last}"))?;
-        Ok(Shown { stream, releases: list(answer, "releases") })
+        let (mut releases, mut next) = (Vec::new(), Some(first));
+        // A page of many keys has few releases.
+        while let Some(from) = next.filter(|_| (releases.len() as u64) < last) {
+            let left = last - releases.len() as u64;
+            let page = self.get(&format!("{path}/releases?from={from}&limit={left}"))?;
+            next = page["next"].as_u64();
+            releases.append(&mut list(page, "releases"));
+        }
+        Ok(Shown { stream, releases })
     }
 }
 

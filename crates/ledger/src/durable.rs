@@ -25,7 +25,7 @@ use crate::verify::{Verdict, verify};
 use crate::witness::Witness;
 
 /// Longest name or id, in bytes: the length of the longest path.
-const LONGEST_NAME: usize = 4096;
+pub const LONGEST_NAME: usize = 4096;
 /// Longest description, in bytes.
 const LONGEST_TEXT: usize = 1 << 16;
 /// Longest stored release, in bytes.

@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::hash::Hash;
 use crate::storage::Pages;
 
-/// The most entries in memory at a time.
-const PIECE: u32 = 1024;
+/// The most entries in memory at a time: a description can have 64 KiB.
+const PIECE: u32 = 64;
 
 /// An entry, with its hash and the dataset and request it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

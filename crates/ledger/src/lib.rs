@@ -97,7 +97,7 @@ pub use anchor::{Anchor, Head};
 pub use budget::{Budget, Overdraft, Spend};
 pub use claims::{ChargedDataset, Use, dataset_of, dataset_of_file};
 pub use component::Component;
-pub use durable::{DurableLedger, fresh_id};
+pub use durable::{DurableLedger, LONGEST_NAME, fresh_id};
 pub use entry::{Dataset, Entry, Event, Keys, Row, Terms};
 pub use error::{Error, Result};
 pub use files::Owner;

@@ -2,6 +2,7 @@
 "use strict";
 
 const RECENT = 20; // releases in the table
+const ENTRIES = 1000; // entries of a dataset's history
 const KEYS_SHOWN = 8; // keys of a release in the table
 const REFRESH = 10_000; // milliseconds between refreshes of streams and budgets
 const RETRY = 2_000; // milliseconds before reconnecting
@@ -34,6 +35,16 @@ async function ask(path, options = {}) {
 }
 
 const read = async (path) => (await ask(path)).json();
+// Up to `most` of a list, page by page: a page of long entries has few.
+async function readAll(path, list, cursor, from, most) {
+  const all = [];
+  for (let next = from; next !== null && all.length < most;) {
+    const page = await read(`${path}?${cursor}=${next}&limit=${most - all.length}`);
+    all.push(...page[list]);
+    next = page.next;
+  }
+  return all;
+}
 const write = async (path, value) => (await ask(path, { method: "POST", body: JSON.stringify(value) })).json();
 
 function signIn() {
@@ -112,7 +123,7 @@ async function select(name) {
 async function showReleases(name) {
   const { steps } = await read(`/v1/streams/${name}`);
   const from = Math.max(1, steps - RECENT + 1);
-  const { releases } = await read(`/v1/streams/${name}/releases?from=${from}&limit=${RECENT}`);
+  const releases = await readAll(`/v1/streams/${name}/releases`, "releases", "from", from, RECENT);
   if (name !== shown) return;
   const newest = releases.at(-1);
   if (newest) {
@@ -241,7 +252,7 @@ function budget(dataset, at, open) {
   details.append(element("summary", `History (${dataset.charges} ${dataset.charges === 1 ? "charge" : "charges"})`), scroll);
   const fill = async () => {
     if (!details.open) return;
-    const { entries: list } = await read(`/v1/datasets/${encodeURIComponent(dataset.name)}/history?limit=1000`);
+    const list = await readAll(`/v1/datasets/${encodeURIComponent(dataset.name)}/history`, "entries", "after", 0, ENTRIES);
     const newestFirst = list.filter((entry) => entry.kind !== "released").reverse();
     entries.replaceChildren(...newestFirst.map(entryOf));
   };

@@ -9,7 +9,7 @@ use reticent::Permit;
 use reticent::error::Explained;
 use reticent::ledger::{Charge, ChargeOutcome, Keeper, OnInterruption, Receipt};
 use reticent_ledger::{Dataset, DurableLedger};
-use reticent_sql::{QueryOutcome, RunLimits};
+use reticent_sql::RunLimits;
 use reticent_stream::{Definition, Hold, Stream, Streams, SystemClock};
 use tokio::sync::watch;
 
@@ -21,6 +21,7 @@ use crate::ledger;
 use crate::metrics::Metrics;
 use crate::places::Places;
 use crate::rate::Rate;
+use crate::reply::Replies;
 use crate::role::Role;
 use crate::room::Rooms;
 use crate::shares::Shares;
@@ -30,9 +31,12 @@ use crate::tables::Tables;
 use crate::tokens::Tokens;
 use crate::tokens::owner::Owner;
 
+/// Why a body has to wait.
+const NO_ROOM_FOR_BODY: &str = "there is no memory for this request's body at present";
+/// How many replies are read from the disk at a time, in total and for each caller: each takes a few megabytes.
+const READS: usize = 8;
+const READS_EACH: usize = 2;
 /// The caller that creates what is in the configuration.
-/// The bytes of answers that are being sent: twice the longest answer for each caller, and two such callers.
-const REPLIES: usize = 4 * QueryOutcome::LONGEST;
 const CONFIGURATION: &str = "configuration";
 
 /// The service's state.
@@ -64,8 +68,10 @@ pub struct App {
     pub followers: Arc<Places<String>>,
     /// Memory for request bodies, by caller.
     pub bodies: Rooms,
-    /// Memory for answers until they are sent, by caller.
-    pub replies: Rooms,
+    /// Memory for replies until they are sent, by caller.
+    pub replies: Replies,
+    /// Limits the number of replies that are read from the disk at a time, in total and for each caller.
+    reads: Shares,
     /// Limits the number of simultaneous queries, in total and for each caller.
     pub queries: Shares,
     /// The resources that each of them may use.
@@ -122,8 +128,9 @@ impl App {
             metrics: Metrics::default(),
             nats: config.nats.clone(),
             followers: Places::new(followers, followers_each),
-            bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each()),
-            replies: Rooms::new(REPLIES, REPLIES / 2),
+            bodies: Rooms::new(limits.bodies_bytes, limits.bodies_bytes_each(), NO_ROOM_FOR_BODY),
+            replies: Replies::new(Duration::from_secs(limits.request_seconds)),
+            reads: Shares::new(READS, READS_EACH),
             queries: Shares::new(limits.queries, (limits.queries - 1).max(1)),
             runs: config.run_limits()?,
             asking: Asking::default(),
@@ -211,6 +218,24 @@ impl App {
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| Error::Machine("internal error; what was charged stays charged".into()))?
+    }
+
+    /// Reads what a reply needs, on a separate thread and when it is the caller's turn. The turn ends when the work does,
+    /// even if the client has left.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub async fn reading<T: Send + 'static>(
+        &self,
+        caller: &str,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = self.reads.place(caller).await;
+        self.blocking(move || {
+            let _turn = turn;
+            work()
+        })
+        .await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Request bodies: bytes, possibly compressed, and JSON. Reading is limited in size and time.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use futures::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use reticent::secrets::burn_stack;
@@ -30,6 +31,27 @@ const UNPACKING_FRAMES: usize = 1 << 16;
 /// is parsed, and twice that while a list of them grows: 48 MiB in all.
 const MOST_VALUES: usize = 1 << 20;
 
+/// Whose memory a request takes: the caller's, or if there is none, as for open surveys, its address's. No caller's name
+/// has a space in it.
+#[derive(Debug)]
+pub struct Sender(pub String);
+
+impl Sender {
+    fn of(extensions: &Extensions) -> Self {
+        let caller = extensions.get::<Caller>().map(|caller| caller.name.clone());
+        let peer = || extensions.get::<Peer>().map(|peer| format!("from {}", peer.source));
+        Self(caller.or_else(peer).unwrap_or_default())
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Sender {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
+
 /// All bytes, decompressed if they are gzipped, and the memory that they take.
 #[derive(Debug)]
 pub struct Unpacked(pub Vec<u8>, pub Room);
@@ -40,11 +62,10 @@ impl FromRequest<Arc<App>> for Unpacked {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let (caller, peer) = (parts.extensions.get::<Caller>(), parts.extensions.get::<Peer>());
-        // Without a caller, it can only be the answer to an open survey. No caller's name has a space in it.
+        // Without a caller, it can only be the answer to an open survey.
         let limit = if caller.is_some() { app.limits.body_bytes } else { app.limits.open_body_bytes };
-        let sender = caller.map(|caller| caller.name.clone()).or(peer.map(|peer| format!("from {}", peer.source)));
         let packed = is_gzip(&parts.headers)?;
-        let mut room = app.bodies.of(&sender.unwrap_or_default());
+        let mut room = app.bodies.of(&Sender::of(&parts.extensions).0);
         let reserved = peer.is_some_and(|peer| peer.reserved.is_some());
         let time = if reserved { RESERVED_SILENCE } else { Duration::from_secs(app.limits.request_seconds) };
         let bytes = tokio::time::timeout(time, read(body, limit, &mut room)).await.map_err(|_| Error::TooSlow)??;

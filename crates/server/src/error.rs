@@ -46,6 +46,12 @@ pub enum Error {
     /// There is no capacity for this kind of request at present.
     #[error("{0}; wait a second and try again")]
     Busy(&'static str),
+    /// A charged and stored answer for which there is no memory at present.
+    #[error(
+        "the answer is stored, but other replies are still being sent and leave no memory for it; repeat the request with the request_id \
+         {0:?}, which costs nothing"
+    )]
+    Unsent(String),
     /// The request took too long to arrive.
     #[error("the request did not arrive in time; send it again, faster or in smaller parts")]
     TooSlow,
@@ -112,7 +118,7 @@ impl Error {
             Self::Overdrawn(_) => StatusCode::PAYMENT_REQUIRED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy(_) | Self::Unsent(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -123,7 +129,7 @@ impl Error {
     fn header(&self) -> Option<(HeaderName, String)> {
         match self {
             Self::Unknown(_) => Some((header::WWW_AUTHENTICATE, "Bearer".into())),
-            Self::TooMany | Self::Busy(_) => Some((header::RETRY_AFTER, "1".into())),
+            Self::TooMany | Self::Busy(_) | Self::Unsent(_) => Some((header::RETRY_AFTER, "1".into())),
             Self::Method(known) => Some((header::ALLOW, known.clone())),
             _ => None,
         }

@@ -16,7 +16,7 @@
 //! | `sources` | events from NATS JetStream |
 //! | `tables` | the tables that can be queried |
 //! | `surveys` | surveys of the local model, and their reports |
-//! | `body`, `reply`, `room` | the bodies of requests and replies, and the memory they take |
+//! | `body`, `reply`, `room` | the bodies of requests and replies, the memory they take, and for how long |
 //! | `shares` | what is limited in total and per sender |
 //! | `metrics` | metrics for operators |
 //! | `error` | errors, and how they are reported |

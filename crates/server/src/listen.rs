@@ -9,8 +9,8 @@
 //! So neither open connections, whether of followers or idle, nor slow ones can lock out an operator or a source.
 
 use std::future::Future;
-use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, Ipv6Addr};
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::config::Limits;
@@ -39,9 +39,32 @@ const RESERVED: usize = 64;
 const RESERVED_EACH: usize = RESERVED * 3 / 4;
 /// How long the head of a request may take to arrive in a reserved place, and then its body.
 pub(crate) const RESERVED_SILENCE: Duration = Duration::from_secs(2);
+/// How much of a reply the system holds, in bytes, or little more. Otherwise it would hold megabytes for every connection
+/// whose client does not read.
+const SEND_BUFFER: u32 = 1 << 17;
+/// How many connections the system holds until they are accepted.
+const BACKLOG: u32 = 1024;
+/// How much of a request or reply a connection holds, in bytes; the head of a request can be no longer.
+const BUFFER: usize = 1 << 16;
 /// The response if there is not even a reserved place.
 const COME_AGAIN: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// Opens a port.
+///
+/// # Errors
+/// If it is in use, or is not an address of this machine.
+pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A service that is started again must not wait until the system has forgotten its old connections. On Windows, it
+    // would share the port with another program.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    // Connections inherit it.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// The connection of a request, attached to it as an extension.
 #[derive(Debug, Clone)]
@@ -72,7 +95,7 @@ impl Door {
         // Counted from the start of the connection, or from the last response on it.
         let silent_for = |time: Duration| {
             let mut protocol = http1::Builder::new();
-            protocol.timer(TokioTimer::new()).header_read_timeout(time);
+            protocol.timer(TokioTimer::new()).header_read_timeout(time).max_buf_size(BUFFER);
             protocol
         };
         let mut once = silent_for(RESERVED_SILENCE);

@@ -33,7 +33,7 @@ impl Server {
             let message = format!("cannot listen on {}: {error}; choose another address with --listen", app.listen);
             Error::field("listen", message)
         };
-        let listener = TcpListener::bind(app.listen).await.map_err(refused)?;
+        let listener = listen::open(app.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         if let Some(owner) = &app.owner {
             owner.publish(address)?;

@@ -10,13 +10,14 @@ use crate::definition::{Definition, Keys};
 use crate::error::{Error, Result};
 use crate::release::{KeyedValues, Released, StepRelease, Value};
 
-/// Releases starting at step `from`, oldest first.
+/// Releases starting at step `from`, oldest first, of `bytes` together, but at least one.
 pub(crate) fn history(
     pages: &Transaction<'_>,
     stream: i64,
     definition: &Definition,
     from: u64,
     limit: usize,
+    bytes: usize,
 ) -> Result<Vec<StepRelease>> {
     let names = names(pages, stream, definition)?;
     let sql = "SELECT step, closed, half_width, variance, numbers FROM release
@@ -24,9 +25,15 @@ pub(crate) fn history(
     let mut query = pages.prepare_cached(sql).map_err(failed)?;
     let (from, limit) = (i64::try_from(from).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
     let mut rows = query.query(params![stream, from, limit]).map_err(failed)?;
-    let mut releases = Vec::new();
+    let (mut releases, mut left) = (Vec::new(), bytes);
     while let Some(row) = rows.next().map_err(failed)? {
-        releases.push(read(row, definition, &names)?);
+        let release = read(row, definition, &names)?;
+        let length = release.json_bytes();
+        if length > left && !releases.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(length);
+        releases.push(release);
     }
     Ok(releases)
 }
@@ -36,7 +43,7 @@ pub(crate) fn newest(pages: &Transaction<'_>, stream: i64, definition: &Definiti
     let sql = "SELECT max(step) FROM release WHERE stream = ?1";
     let step: Option<i64> = pages.query_row(sql, [stream], |row| row.get(0)).map_err(failed)?;
     let Some(step) = step else { return Ok(None) };
-    Ok(history(pages, stream, definition, step as u64, 1)?.pop())
+    Ok(history(pages, stream, definition, step as u64, 1, usize::MAX)?.pop())
 }
 
 fn names(pages: &Transaction<'_>, stream: i64, definition: &Definition) -> Result<Vec<Arc<str>>> {

@@ -50,6 +50,27 @@ pub struct KeyedValues {
     pub variance: f64,
 }
 
+/// The length of a release as JSON without its keys, and of a key's value, in bytes; long numbers can take a little more.
+const RELEASE_BYTES: usize = 104;
+const VALUE_BYTES: usize = 48;
+
+impl StepRelease {
+    /// About how many bytes it takes as JSON in which every value is named.
+    pub fn json_bytes(&self) -> usize {
+        let escaped = |byte: u8| match byte {
+            b'"' | b'\\' => 2,
+            0..0x20 => 6,
+            _ => 1,
+        };
+        let value = |key: &str| VALUE_BYTES + key.bytes().map(escaped).sum::<usize>();
+        RELEASE_BYTES
+            + match &self.released {
+                Released::One(_) => 0,
+                Released::Keyed(keyed) => keyed.values.iter().map(|(key, _)| value(key)).sum(),
+            }
+    }
+}
+
 impl Released {
     /// |noise| of one value stays within this with probability at least 95 %.
     pub fn half_width(&self) -> f64 {

@@ -178,15 +178,24 @@ impl Stream {
     /// # Errors
     /// If the disk cannot be read.
     pub fn history(&self, from: u64, limit: usize) -> Result<Vec<StepRelease>> {
+        self.piece(from, limit, usize::MAX)
+    }
+
+    /// [`Stream::history`] up to about `bytes` [as JSON](StepRelease::json_bytes), but at least one release if there is
+    /// one. No more than that is read: ten thousand releases of as many keys are gigabytes.
+    ///
+    /// # Errors
+    /// If the disk cannot be read.
+    pub fn piece(&self, from: u64, limit: usize, bytes: usize) -> Result<Vec<StepRelease>> {
         match &self.engine {
             Engine::Curator(_) => {
                 let newest = self.board.newest().map_or(0, |release| release.step);
                 let releases =
-                    self.shared.read(|pages| archive::history(pages, self.id, &self.definition, from, limit))?;
+                    self.shared.read(|pages| archive::history(pages, self.id, &self.definition, from, limit, bytes))?;
                 // A release that is committed but not shown yet is left out.
                 Ok(releases.into_iter().take_while(|release| release.step <= newest).collect())
             }
-            Engine::PanPrivate(stream) => stream.history(from, limit),
+            Engine::PanPrivate(stream) => stream.history(from, limit, bytes),
         }
     }
 

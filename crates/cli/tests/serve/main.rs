@@ -11,6 +11,7 @@
 //! | `ledgers` | a ledger that is missing, older than before, or a different one |
 //! | `surveys` | tasks, reports and estimates of the local model |
 //! | `limits` | too much, too often, too strange |
+//! | `replies` | replies that are long, and clients that do not read them |
 //! | `silence` | nothing but releases depends on events |
 //! | `endings` | signals to stop, kills, and a full disk |
 //! | `commands` | `reticent stream` and `reticent token` |
@@ -29,6 +30,7 @@ mod ledgers;
 mod limits;
 mod nats;
 mod queries;
+mod replies;
 mod schema;
 #[cfg(target_os = "linux")]
 mod seizure;

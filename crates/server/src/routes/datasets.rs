@@ -19,13 +19,16 @@ use super::json;
 use super::number::Number;
 use crate::access::Caller;
 use crate::app::App;
-use crate::body::{Json, Params};
+use crate::body::{Json, Params, Sender};
 use crate::error::{Error, Problem, Result};
+use crate::reply::{self, PAGE, held_json, json_bytes};
 use crate::role::Role;
 
-/// The default and the largest number of entries per response.
+/// The default and the largest number of entries per response, if they are short.
 const ENTRIES: u64 = 100;
 const MOST_ENTRIES: u64 = 1000;
+/// The most digits of `next`.
+const NUMBER: usize = 20;
 /// A share is a float for a progress bar; the exact sums are given with it.
 const SHARE_DIGITS: u32 = 6;
 
@@ -139,10 +142,10 @@ pub struct DatasetList {
 #[utoipa::path(get, path = "/v1/datasets", operation_id = "list_datasets", tag = "budgets", responses(
     (status = 200, description = "All datasets", body = DatasetList),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
+pub async fn list(State(app): State<Arc<App>>, Sender(sender): Sender) -> Result<Response> {
     let ledger = Arc::clone(&app.ledger);
-    let accounts = app.blocking(move || Ok(ledger.accounts()?)).await?;
-    Ok(json(&DatasetList { datasets: accounts.iter().map(DatasetView::of).collect() }))
+    let accounts = app.reading(&sender, move || Ok(ledger.accounts()?)).await?;
+    reply::json(&app, &sender, &DatasetList { datasets: accounts.iter().map(DatasetView::of).collect() }).await
 }
 
 /// One dataset with its budget
@@ -213,7 +216,7 @@ pub async fn register(State(app): State<Arc<App>>, Json(new): Json<NewDataset>) 
 pub struct Page {
     /// Only entries after this number.
     pub after: Option<u64>,
-    /// The most entries to return, up to 1000.
+    /// The most entries to return, up to 1000. A response with long entries has fewer: it has at most about a megabyte.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u64>,
 }
@@ -260,16 +263,19 @@ impl EntryView {
 pub struct EntryList {
     /// Oldest first.
     pub entries: Vec<EntryView>,
-    /// Pass this as `after` to get the next entries; null at the end.
+    /// Pass this as `after` to get the next entries, even if there are fewer than `limit` here; null at the end.
     pub next: Option<u64>,
 }
 
 /// The ledger's entries about a dataset
+///
+/// A response has at most about a megabyte: follow `next` until it is null to get all of them.
 #[utoipa::path(get, path = "/v1/datasets/{name}/history", operation_id = "dataset_history", tag = "budgets",
     params(("name" = String, Path, description = "The dataset; a slash in its name is written %2F"), Page), responses(
     (status = 200, description = "The entries", body = EntryList),
     (status = 400, description = "Invalid request; the message says how to fix it", body = Problem),
     (status = 404, description = "Not found", body = Problem),
+    (status = 503, description = "Too many replies are still being sent", body = Problem),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
 pub async fn history(
     State(app): State<Arc<App>>,
@@ -280,26 +286,30 @@ pub async fn history(
     let params = params.only(&["after", "limit"])?;
     let page = Page { after: params.number("after", 0..=u64::MAX)?, limit: params.number("limit", 1..=MOST_ENTRIES)? };
     let (after, limit) = (page.after.unwrap_or(0), page.limit.unwrap_or(ENTRIES) as usize);
-    let ledger = Arc::clone(&app.ledger);
+    let (ledger, sender) = (Arc::clone(&app.ledger), caller.name.clone());
+    let room = app.replies.room(&sender, PAGE).await?;
     let list = app
-        .blocking(move || {
+        .reading(&sender, move || {
             ledger.dataset(&name)?.ok_or_else(|| missing(&name))?;
             let mut list = EntryList { entries: Vec::new(), next: None };
+            let mut bytes = json_bytes(&list) + NUMBER;
             ledger.records(after, |record| {
                 if record.dataset.as_ref() != Some(&name) {
                     return ControlFlow::Continue(());
                 }
-                if list.entries.len() == limit {
+                let entry = entry(record).shown_to(&caller);
+                bytes += json_bytes(&entry) + ",".len();
+                if list.entries.len() == limit || bytes > PAGE {
                     list.next = list.entries.last().map(|entry| entry.number);
                     return ControlFlow::Break(());
                 }
-                list.entries.push(entry(record).shown_to(&caller));
+                list.entries.push(entry);
                 ControlFlow::Continue(())
             })?;
             Ok(list)
         })
         .await?;
-    Ok(json(&list))
+    Ok(held_json(&app, &list, room))
 }
 
 fn entry(record: Record) -> EntryView {

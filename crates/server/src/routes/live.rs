@@ -1,31 +1,33 @@
 //! Releases as they are made: server-sent events.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use reticent_stream::{StepRelease, Stream, Subscription};
 use tokio::sync::watch;
 use utoipa::IntoParams;
 
-use super::releases::ReleaseView;
+use super::releases::{ReleaseView, longest};
 use super::streams::named;
 use crate::access::Caller;
 use crate::app::App;
 use crate::body::Params;
 use crate::error::{Error, Problem, Result};
 use crate::places::Place;
+use crate::reply::PIECE;
+use crate::room::Room;
 
 /// How often something is sent at least, by the clock, so that proxies keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How many releases a lagging follower reads at a time.
+const COMMENT: &str = ":\n\n";
+/// How many releases a lagging follower reads at a time, if they have few keys.
 const CATCH_UP: usize = 100;
 
 /// Where to start.
@@ -61,20 +63,31 @@ pub async fn follow(
         (None, Some(from)) => from,
         (None, None) => stream.status().steps + 1,
     };
-    let place = app.followers.take(caller.name);
+    let place = app.followers.take(caller.name.clone());
     let place = place.ok_or(Error::Busy("there are too many followers, in total or with this token"))?;
     let (newest, stopping) = (stream.subscribe(), app.stopping.subscribe());
-    let follower = Follower { app, stream, newest, stopping, next, ready: VecDeque::new(), _place: place };
+    let follower = Follower {
+        app: Arc::clone(&app),
+        caller: caller.name,
+        stream,
+        newest,
+        stopping,
+        next,
+        ready: VecDeque::new(),
+        _place: place,
+    };
     let events = stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
-        Some((Ok::<_, Infallible>(event), follower))
+        Some((io::Result::Ok(event), follower))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, app.replies.body(events)).into_response())
 }
 
 /// A follower of a stream.
 struct Follower {
     app: Arc<App>,
+    caller: String,
     stream: Arc<Stream>,
     newest: Subscription,
     stopping: watch::Receiver<bool>,
@@ -85,37 +98,47 @@ struct Follower {
 }
 
 impl Follower {
-    /// The next event; `None` if the stream or the service ends.
-    async fn next(&mut self) -> Option<Event> {
+    /// The next event, with the memory that it takes; `None` if the stream or the service ends, or if there is no memory:
+    /// the client connects again and gets what it missed.
+    async fn next(&mut self) -> Option<(String, Room)> {
         loop {
             if *self.stopping.borrow() {
                 return None;
             }
-            if let Some(release) = self.ready.pop_front() {
+            let newest = self.stream.status().steps;
+            if self.next <= newest {
+                // Before a release is read: most followers that wait for memory hold none.
+                let room = self.app.replies.worth_waiting(&self.caller, longest(&self.stream)).await.ok()?;
+                let Some(release) = self.due().await? else { continue };
                 self.next = release.step + 1;
                 let text = serde_json::to_string(&ReleaseView::from(&*release)).expect("plain data");
-                return Some(Event::default().event("release").id(release.step.to_string()).data(text));
-            }
-            let newest = self.stream.status().steps;
-            if let Some(release) = self.stream.now().filter(|release| release.step == self.next) {
-                // The usual case: it need not be read from the disk.
-                self.ready.push_back(release);
-                continue;
-            }
-            if self.next <= newest {
-                let (stream, next) = (Arc::clone(&self.stream), self.next);
-                let missed = self.app.blocking(move || Ok(stream.history(next, CATCH_UP)?)).await.ok()?;
-                if missed.is_empty() {
-                    // They are no longer stored.
-                    self.next = newest + 1;
-                }
-                self.ready = missed.into_iter().map(Arc::new).collect();
-                continue;
+                return Some((format!("event: release\nid: {}\ndata: {text}\n\n", release.step), room));
             }
             tokio::select! {
                 changed = self.newest.changed() => { changed?; }
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some((COMMENT.into(), self.app.replies.none(&self.caller))),
             }
         }
+    }
+
+    /// The release of the next step, or the oldest after it that is still stored; `None` inside if there is none, `None`
+    /// if the disk cannot be read.
+    async fn due(&mut self) -> Option<Option<Arc<StepRelease>>> {
+        if let Some(release) = self.ready.pop_front() {
+            return Some(Some(release));
+        }
+        // The usual case: it need not be read from the disk.
+        if let Some(release) = self.stream.now().filter(|release| release.step == self.next) {
+            return Some(Some(release));
+        }
+        let (stream, next) = (Arc::clone(&self.stream), self.next);
+        let newest = stream.status().steps;
+        let missed = self.app.reading(&self.caller, move || Ok(stream.piece(next, CATCH_UP, PIECE)?)).await.ok()?;
+        if missed.is_empty() {
+            self.next = newest + 1;
+        }
+        self.ready = missed.into_iter().map(Arc::new).collect();
+        Some(self.ready.pop_front())
     }
 }

@@ -1,10 +1,13 @@
 //! The API description, generated from the code.
 
-use axum::response::Response;
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{datasets, events, health, json, live, query, releases, streams, surveys};
+use super::{datasets, events, health, live, query, releases, streams, surveys};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -55,7 +58,10 @@ impl Modify for Tokens {
 
 /// The description.
 pub async fn description() -> Response {
-    json(&Description::openapi())
+    static TEXT: LazyLock<String> =
+        LazyLock::new(|| serde_json::to_string(&Description::openapi()).expect("plain data"));
+    // It needs no token, so it must not take memory for each reader.
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str()).into_response()
 }
 
 #[cfg(test)]

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
-use reticent_ledger::{Hash, fresh_id};
+use reticent::ledger::{Charge, ChargeOutcome, Keeper as _, Ledger, OnInterruption, ReleaseOutcome, RunResult};
+use reticent_ledger::{DurableLedger, Hash, LONGEST_NAME, fresh_id};
 use reticent_sql::advice::DryRun;
 use reticent_sql::answer::{Answer, Entry, Summary};
 use reticent_sql::settings::clock;
 use reticent_sql::{Asked, Limits, Query, QueryOutcome, Settings, dialect, text};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
-use super::json;
 use super::number::Number;
 use crate::access::Caller;
 use crate::app::{App, Capped};
-use crate::body::JsonText;
+use crate::body::{JsonText, Sender};
 use crate::error::{Error, Problem, Result};
-use crate::reply::held;
+use crate::reply::{self, held};
 use crate::tables::TableView;
 
 /// A query. The privacy unit, the adjacency and the budget are set by the table's policy, not by the query.
@@ -41,7 +41,8 @@ pub struct Question {
     /// Confirms an epsilon above 10 or a delta above 0.001, which give almost no protection.
     #[serde(default)]
     pub allow_large_epsilon: bool,
-    /// The request id: repeating the request costs nothing and always returns the same answer.
+    /// The request id, of at most 4096 bytes: repeating the request costs nothing and always returns the same answer.
+    #[schema(max_length = 4096)]
     pub request_id: Option<String>,
     /// Spends nothing, and shows what would be released, the errors to expect, what they come from, and what would make
     /// them smaller.
@@ -113,6 +114,8 @@ pub enum QueryResult {
     (status = 409, description = "The request id was used for a different request; or the request was charged before and has no outcome: it is still in \
 progress, or it was interrupted and is not computed again", body = Problem),
     (status = "4XX", description = "Invalid request; the message says how to fix it. Nothing was charged", body = Problem),
+    (status = 503, description = "Too many replies are still being sent; the answer is stored, and repeating the request with the id in the message \
+costs nothing", body = Problem),
     (status = 500, description = "The table could not be read to its end; what was charged stays charged", body = Problem)))]
 pub async fn ask(
     State(app): State<Arc<App>>,
@@ -120,6 +123,14 @@ pub async fn ask(
     text: JsonText,
 ) -> Result<Response> {
     let Identity { request_id, dry_run } = text.parse()?;
+    // It is kept while the request waits, and the memory for bodies does not cover it.
+    if let Some(request) = request_id.as_ref().filter(|request| request.len() > LONGEST_NAME) {
+        let message = format!(
+            "request_id is {} bytes long, but it may have at most {LONGEST_NAME}; choose a shorter one",
+            request.len()
+        );
+        return Err(Error::field("request_id", message));
+    }
     // Before a query slot is taken: waiting for the same request must not block others.
     let own = match (request_id, dry_run) {
         (Some(request), false) => Some(app.asking.turn(&request).await),
@@ -128,8 +139,9 @@ pub async fn ask(
     let turn = app.queries.place(&caller.name).await;
     // Runs on if the client disconnects: it was charged, and its answer is stored for when the client returns.
     let asking = tokio::spawn(async move {
-        let _turns = (own, turn);
-        answer(app, caller, text.parse()?).await
+        let _own = own;
+        let question = text.parse()?;
+        answer(app, caller, question, turn).await
     });
     asking
         .await
@@ -145,7 +157,10 @@ struct Identity {
     dry_run: bool,
 }
 
-async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Response> {
+/// A query's slot.
+type Turn = [OwnedSemaphorePermit; 2];
+
+async fn answer(app: Arc<App>, caller: Caller, question: Question, mut turn: Turn) -> Result<Response> {
     text::check_bytes(&question.sql, &Limits::default())?;
     let asked = Asked {
         epsilon: question.epsilon.map(|number| number.0),
@@ -179,7 +194,7 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
         dataset.ok_or_else(|| Error::field("sql", "the query uses no private table; nothing needs protection"))?;
     if let Some(dry_run) = preview {
         let preview = Preview { dataset, dry_run, words: query.words() };
-        return Ok(json(&QueryResult::Preview(Box::new(preview))));
+        return reply::json(&app, &caller.name, &QueryResult::Preview(Box::new(preview))).await;
     }
     let request = question.request_id.map_or_else(fresh_id, Ok)?;
     let (ledger, whose, id) = (Arc::clone(&app.ledger), dataset.clone(), request.clone());
@@ -194,18 +209,43 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question) -> Result<Res
     let (paid, capped) = (charge.clone(), Capped { app: Arc::clone(&app), caller });
     let run =
         move || capped.release(&paid, OnInterruption::Abandon, |permit| -> Result<RunResult> { Ok(query.run(permit)) });
-    let text = match app.blocking(run).await? {
+    let mut text = match app.blocking(run).await? {
         ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => text,
         ReleaseOutcome::Unfinished => return Err(reticent_ledger::Error::Unfinished.into()),
     };
-    // A caller that does not read its answers waits here until its earlier ones have been sent.
-    let mut room = app.replies.of(&charge.caller);
-    room.wait(text.len()).await;
+    let room = match app.replies.room_now(&charge.caller, text.len()) {
+        Some(room) => room,
+        None => {
+            // Other answers are still being sent, perhaps to this caller, who does not read them: this one waits on the
+            // disk, and other queries run in the meantime.
+            let bytes = std::mem::take(&mut text).len();
+            drop(turn);
+            let room = app
+                .replies
+                .worth_waiting(&charge.caller, bytes)
+                .await
+                .map_err(|_| Error::Unsent(charge.request.clone()))?;
+            turn = app.queries.place(&charge.caller).await;
+            let (ledger, paid) = (Arc::clone(&app.ledger), charge.clone());
+            text = app.blocking(move || stored(&ledger, &paid)).await?;
+            room
+        }
+    };
     let written = move || {
         let answer = view(charge, QueryOutcome::stored_answer(&text)?);
         Ok(serde_json::to_string(&QueryResult::Answer(Box::new(answer))).expect("texts and numbers are JSON"))
     };
-    Ok(held(app.blocking(written).await?, room))
+    let text = app.blocking(written).await?;
+    drop(turn);
+    Ok(held(&app, "application/json", text, room))
+}
+
+/// The stored outcome of a charge.
+fn stored(ledger: &DurableLedger, charge: &Charge) -> Result<String> {
+    match ledger.charge(charge, OnInterruption::Abandon)? {
+        ChargeOutcome::AlreadyAnswered(text) => Ok(text),
+        _ => Err(reticent_ledger::Error::Unfinished.into()),
+    }
 }
 
 /// Entries as they are written, cell by cell.
@@ -235,6 +275,6 @@ pub struct TableList {
 #[utoipa::path(get, path = "/v1/tables", operation_id = "list_tables", tag = "query", responses(
     (status = 200, description = "All tables", body = TableList),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn tables(State(app): State<Arc<App>>) -> Response {
-    json(&TableList { tables: app.tables.views() })
+pub async fn tables(State(app): State<Arc<App>>, Sender(sender): Sender) -> Result<Response> {
+    reply::json(&app, &sender, &TableList { tables: app.tables.views() }).await
 }

@@ -14,8 +14,9 @@ use super::json;
 use super::number::Number;
 use crate::access::Caller;
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{Json, Sender};
 use crate::error::{Error, Problem, Result};
+use crate::reply;
 
 /// The definition of a stream.
 #[derive(Debug, ToSchema)]
@@ -138,12 +139,13 @@ pub(super) fn named(app: &App, name: &str) -> Result<Arc<Stream>> {
 #[utoipa::path(get, path = "/v1/streams", operation_id = "list_streams", tag = "streams", responses(
     (status = 200, description = "All streams", body = StreamList),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn list(State(app): State<Arc<App>>) -> Response {
+pub async fn list(State(app): State<Arc<App>>, Sender(sender): Sender) -> Result<Response> {
     let unopened = app.streams.unopened().into_iter();
-    json(&StreamList {
+    let list = StreamList {
         streams: app.streams.list().iter().map(|stream| StreamView::of(stream)).collect(),
         unopened: unopened.map(|(name, error)| Unopened { name, reason: error.to_string() }).collect(),
-    })
+    };
+    reply::json(&app, &sender, &list).await
 }
 
 /// Creates a stream, and charges its budget for all of its releases
@@ -172,6 +174,7 @@ pub async fn create(
     (status = 200, description = "The stream", body = StreamView),
     (status = 404, description = "Not found", body = Problem),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
-    Ok(json(&StreamView::of(&*named(&app, &name)?)))
+pub async fn show(State(app): State<Arc<App>>, Sender(sender): Sender, Path(name): Path<String>) -> Result<Response> {
+    let stream = named(&app, &name)?;
+    reply::json(&app, &sender, &StreamView::of(&stream)).await
 }

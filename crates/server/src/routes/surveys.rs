@@ -15,8 +15,9 @@ use utoipa::ToSchema;
 use super::json;
 use crate::access::Caller;
 use crate::app::App;
-use crate::body::{Params, Unpacked};
+use crate::body::{Params, Sender, Unpacked};
 use crate::error::{Error, Problem, Result};
+use crate::reply;
 use crate::surveys::Survey;
 
 /// A survey.
@@ -77,10 +78,10 @@ fn named(app: &App, name: &str) -> Result<(Arc<Survey>, Arc<Collector>)> {
 #[utoipa::path(get, path = "/v1/local", operation_id = "list_surveys", tag = "surveys", responses(
     (status = 200, description = "All surveys", body = SurveyList),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn list(State(app): State<Arc<App>>) -> Result<Response> {
+pub async fn list(State(app): State<Arc<App>>, Sender(sender): Sender) -> Result<Response> {
     let asking = Arc::clone(&app);
     let surveys = app.blocking(move || asking.surveys.list().map(|survey| view(&asking, survey)).collect()).await?;
-    Ok(json(&SurveyList { surveys }))
+    reply::json(&app, &sender, &SurveyList { surveys }).await
 }
 
 fn view(app: &App, survey: &Survey) -> Result<SurveyView> {
@@ -102,10 +103,10 @@ fn view(app: &App, survey: &Survey) -> Result<SurveyView> {
     (status = 200, description = "The task", body = Object),
     (status = 404, description = "Not found", body = Problem),
     (status = "4XX", description = "Unauthorized, forbidden or rate-limited", body = Problem)))]
-pub async fn show(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response> {
+pub async fn show(State(app): State<Arc<App>>, Sender(sender): Sender, Path(name): Path<String>) -> Result<Response> {
     let (survey, _) = named(&app, &name)?;
     let task: &Task = survey.admission.task();
-    Ok(json(task))
+    reply::json(&app, &sender, task).await
 }
 
 /// Sends reports, randomised on the devices, one per line
@@ -164,11 +165,13 @@ pub async fn estimate(
     let params = params.only(&["delta", "honest"])?;
     let delta: Option<Delta> = params.text("delta").map(str::parse).transpose()?;
     let honest = params.number("honest", 1..=u64::MAX)?;
-    let _turn = app.queries.place(&caller.name).await;
+    let turn = app.queries.place(&caller.name).await;
     let view = app.blocking(move || {
+        // Until it is done, even if the client has left.
+        let _turn = turn;
         let estimated = collector.estimate(&survey.admission)?;
         let shuffled = delta.map(|delta| estimated.shuffled(survey.admission.task(), honest, &delta)).transpose()?;
         Ok(EstimateView { estimated, shuffled: shuffled.map(|(guarantee, _)| guarantee.to_string()) })
     });
-    Ok(json(&view.await?))
+    reply::json(&app, &caller.name, &view.await?).await
 }

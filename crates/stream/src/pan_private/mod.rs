@@ -210,9 +210,12 @@ impl PanPrivateStream {
         Ok(())
     }
 
-    /// At most `limit` releases starting at step `from`, oldest first.
-    pub fn history(&self, from: u64, limit: usize) -> Result<Vec<StepRelease>> {
-        let newest = self.board.newest().map_or(0, |release| release.step);
+    /// At most `limit` releases starting at step `from`, oldest first, of `bytes` together, but at least one.
+    pub fn history(&self, from: u64, limit: usize, bytes: usize) -> Result<Vec<StepRelease>> {
+        let Some(newest) = self.board.newest() else { return Ok(Vec::new()) };
+        // All have the same keys.
+        let limit = limit.min((bytes / newest.json_bytes()).max(1));
+        let newest = newest.step;
         let oldest = self.definition.history().map_or(0, |kept| newest.saturating_sub(kept)) + 1;
         let from = from.max(oldest);
         let to = newest.min(from.saturating_add(limit as u64).saturating_sub(1));

@@ -76,7 +76,7 @@ impl Opened {
     }
 
     fn shown(&self) -> Vec<StepRelease> {
-        self.stream.history(1, usize::MAX).unwrap()
+        self.stream.history(1, usize::MAX, usize::MAX).unwrap()
     }
 }
 
