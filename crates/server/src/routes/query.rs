@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use reticent::ledger::{Charge, ChargeOutcome, Keeper as _, Ledger, OnInterruption, ReleaseOutcome, RunResult};
+use reticent::Permit;
+use reticent::ledger::{Charge, Ledger, OnInterruption, ReleaseOutcome, RunResult};
 use reticent_ledger::{DurableLedger, Hash, LONGEST_NAME, fresh_id};
 use reticent_sql::advice::DryRun;
 use reticent_sql::answer::{Answer, Entry, Summary};
@@ -240,11 +241,12 @@ async fn answer(app: Arc<App>, caller: Caller, question: Question, mut turn: Tur
     Ok(held(&app, "application/json", text, room))
 }
 
-/// The stored outcome of a charge.
+/// The stored outcome of a charge that has one.
 fn stored(ledger: &DurableLedger, charge: &Charge) -> Result<String> {
-    match ledger.charge(charge, OnInterruption::Abandon)? {
-        ChargeOutcome::AlreadyAnswered(text) => Ok(text),
-        _ => Err(reticent_ledger::Error::Unfinished.into()),
+    let nothing_to_compute = |_: Permit| Err(Error::from(reticent_ledger::Error::Unfinished));
+    match ledger.release(charge, OnInterruption::Abandon, nothing_to_compute)? {
+        ReleaseOutcome::Fresh(text) | ReleaseOutcome::Replayed(text) => Ok(text),
+        ReleaseOutcome::Unfinished => Err(reticent_ledger::Error::Unfinished.into()),
     }
 }
 
