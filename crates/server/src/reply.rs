@@ -86,11 +86,13 @@ impl Replies {
 
     /// Without memory, and how much to reserve.
     fn empty(&self, caller: &str, bytes: usize) -> (Room, usize) {
-        match bytes {
-            0..=PIECE => (self.none(caller), 0),
-            0..=PAGE => (self.short.of(caller), bytes),
+        if bytes <= PIECE {
+            (self.none(caller), 0)
+        } else if bytes <= PAGE {
+            (self.short.of(caller), bytes)
+        } else {
             // One release of a million keys is longer than the longest answer.
-            _ => (self.long.of(caller), bytes.min(QueryOutcome::LONGEST)),
+            (self.long.of(caller), bytes.min(QueryOutcome::LONGEST))
         }
     }
 
