@@ -126,11 +126,13 @@ impl Sending {
         let (is_long, time) = (text.len() > PIECE, time + Duration::from_secs((text.len() / RATE) as u64));
         let rest = Arc::new(Mutex::new(Some(Rest { text, sent: 0, _room: room })));
         // The connection of a client that reads too slowly asks for no further piece, so this does not wait for that.
-        let (mut timer, late) = (JoinSet::new(), Arc::clone(&rest));
+        let (mut timer, late) = (JoinSet::new(), Arc::downgrade(&rest));
         if is_long {
             timer.spawn(async move {
                 tokio::time::sleep(time).await;
-                late.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(late) = late.upgrade() {
+                    late.lock().unwrap_or_else(PoisonError::into_inner).take();
+                }
             });
         }
         Self { rest, _timer: timer }
