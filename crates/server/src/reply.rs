@@ -86,11 +86,13 @@ impl Replies {
 
     /// Without memory, and how much to reserve.
     fn empty(&self, caller: &str, bytes: usize) -> (Room, usize) {
-        match bytes {
-            0..=PIECE => (self.none(caller), 0),
-            0..=PAGE => (self.short.of(caller), bytes),
+        if bytes <= PIECE {
+            (self.none(caller), 0)
+        } else if bytes <= PAGE {
+            (self.short.of(caller), bytes)
+        } else {
             // One release of a million keys is longer than the longest answer.
-            _ => (self.long.of(caller), bytes.min(QueryOutcome::LONGEST)),
+            (self.long.of(caller), bytes.min(QueryOutcome::LONGEST))
         }
     }
 
@@ -124,11 +126,13 @@ impl Sending {
         let (is_long, time) = (text.len() > PIECE, time + Duration::from_secs((text.len() / RATE) as u64));
         let rest = Arc::new(Mutex::new(Some(Rest { text, sent: 0, _room: room })));
         // The connection of a client that reads too slowly asks for no further piece, so this does not wait for that.
-        let (mut timer, late) = (JoinSet::new(), Arc::clone(&rest));
+        let (mut timer, late) = (JoinSet::new(), Arc::downgrade(&rest));
         if is_long {
             timer.spawn(async move {
                 tokio::time::sleep(time).await;
-                late.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(late) = late.upgrade() {
+                    late.lock().unwrap_or_else(PoisonError::into_inner).take();
+                }
             });
         }
         Self { rest, _timer: timer }
