@@ -117,6 +117,14 @@ fn pages_of_releases_with_many_keys_are_short_and_have_all_of_them_once() {
     assert_eq!(steps, (STEPS as u64 - 99..=STEPS as u64).collect::<Vec<_>>(), "the client reads all pages");
 }
 
+/// A request whose reply nobody reads.
+fn unread_from(service: &Service, token: &str, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(service.address).expect("it listens");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
 /// In bytes.
 #[cfg(target_os = "linux")]
 fn memory(service: &Service) -> usize {
@@ -136,12 +144,7 @@ fn replies_that_nobody_reads_take_little_memory_and_others_get_theirs() {
     create_doors(&service, &owner);
     let before = memory(&service);
     let history = "/v1/datasets/visits/history?limit=1000";
-    let unread = |token: &str, path: &str| {
-        let mut stream = TcpStream::connect(service.address).expect("it listens");
-        let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("sent");
-        stream
-    };
+    let unread = |token: &str, path: &str| unread_from(&service, token, path);
     let mut waiting = Vec::new();
     for _ in 0..12 {
         for (token, path) in [
@@ -159,7 +162,6 @@ fn replies_that_nobody_reads_take_little_memory_and_others_get_theirs() {
         grown = grown.max(memory(&service).saturating_sub(before));
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
-    eprintln!("grown by {} MiB from {} MiB", grown >> 20, before >> 20);
     assert!(grown < 100 << 20, "{grown} bytes");
     // The connections are all still open, and others are not affected.
     assert_eq!(service.get_as(&other, "/v1/streams/doors/releases?limit=10000").status, 200);
@@ -192,4 +194,48 @@ fn a_request_id_that_is_too_long_is_refused_before_the_request_waits() {
     assert_eq!((refused.status, field.as_deref()), (400, Some("request_id")));
     assert!(message.contains("4097 bytes") && message.contains("at most 4096"), "{message}");
     assert_eq!(ask(4096).status, 200);
+}
+
+/// A regression: an answer that waited for memory kept its query slot, so that one caller who read nothing kept all
+/// others from asking.
+#[test]
+fn an_answer_that_waits_for_memory_holds_up_no_other_query() {
+    let place = Place::with_visits("waiting-answers");
+    let config = std::fs::read_to_string(place.0.join("reticent.toml")).unwrap();
+    place.write("reticent.toml", &("[limits]\nqueries = 1\nrequest_seconds = 3600\n".to_owned() + &config));
+    let [ada, alan] =
+        ["ada", "alan"].map(|name| place.token(name, "analyst", "--cap visits=500 --allow-large-epsilon"));
+    let owner = place.token("grace", "owner", "");
+    let service = place.start();
+    // A single release of megabytes: twenty of them are all that one caller may have.
+    let keys: Vec<String> = (0..25_000).map(key).collect();
+    let stream = json!({ "name": "wide", "step": "1 events", "epsilon": 1, "horizon": 10, "keys": keys });
+    assert_eq!(service.post_as(&owner, "/v1/streams", &stream).status, 201);
+    let bearer = format!("Bearer {owner}");
+    let sent = service.say("POST", "/v1/streams/wide/events", &[("Authorization", &bearer)], b"1\n").answer();
+    assert_eq!(sent.status, 200);
+    let newest = "/v1/streams/wide/releases/now";
+    wait_for("a release", || (service.get_as(&owner, newest).status == 200).then_some(()));
+    let mut unread = Vec::new();
+    wait_for("the last room", || {
+        unread.push(unread_from(&service, &ada, newest));
+        (service.get_as(&ada, newest).status == 503).then_some(())
+    });
+    let groups = |number: u32| (0..number).map(|key| key.to_string()).collect::<Vec<_>>();
+    let large = json!({
+        "sql": "SELECT region, age, COUNT(*) AS n FROM visits GROUP BY region, age", "epsilon": 1,
+        "request_id": "large", "keys": { "region": groups(200), "age": groups(900) },
+    });
+    let bearer = format!("Bearer {ada}");
+    let headers = [("Authorization", &*bearer), ("Content-Type", "application/json")];
+    let waiting = service.say("POST", "/v1/query", &headers, large.to_string().as_bytes());
+    wait_for("its charge", || (service.get_as(&owner, "/v1/datasets/visits").json()["charges"] == 1).then_some(()));
+    let small = json!({ "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1 });
+    for token in [&alan, &ada] {
+        assert_eq!(service.post_as(token, "/v1/query", &small).status, 200);
+    }
+    drop(unread);
+    let answer = waiting.answer();
+    assert!(answer.status == 200 && answer.body.len() > 5 * MEGABYTE, "{} bytes", answer.body.len());
+    assert_eq!(service.post_as(&ada, "/v1/query", &large).body, answer.body);
 }
