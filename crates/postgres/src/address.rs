@@ -139,7 +139,7 @@ impl Address {
     pub async fn connect_inside(&self) -> Result<(tokio_postgres::Client, Driver)> {
         fn driver(connection: impl Future<Output = Result<(), postgres::Error>> + Send + 'static) -> Driver {
             Box::pin(async move {
-                // Whoever waits for an answer hears of it.
+                // Those who wait for an answer are told.
                 let _ = connection.await;
             })
         }

@@ -51,7 +51,7 @@ impl Replies {
         Self { short, long, time }
     }
 
-    /// Memory for a reply of so many bytes.
+    /// Memory for a reply of this length.
     ///
     /// # Errors
     /// If there is not enough memory within a second.
@@ -72,7 +72,7 @@ impl Replies {
         self.short.of(caller)
     }
 
-    /// Memory for a reply of so many bytes, if there is enough without waiting.
+    /// Memory for a reply of this length, if there is enough without waiting.
     pub fn room_now(&self, caller: &str, bytes: usize) -> Option<Room> {
         let (mut room, bytes) = self.empty(caller, bytes);
         room.grow_now(bytes).then_some(room)

@@ -152,7 +152,7 @@ impl<R: Read> Converter<R> {
         Self { input, encoding, bytes, unread: 0, is_big_endian: None, high: None, text, passed: 0 }
     }
 
-    /// Converts the next bytes; there is no more text if there is none afterwards.
+    /// Converts the next bytes; an empty result means the end of the text.
     fn advance(&mut self) -> io::Result<()> {
         self.text.clear();
         self.passed = 0;

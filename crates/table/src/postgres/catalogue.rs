@@ -291,7 +291,7 @@ pub async fn open(client: &Client, schema: &str, table: &str) -> Result<(Relatio
     Ok((relation, identity))
 }
 
-/// Describes a table; `None` if there is none. The error says why it cannot be read.
+/// Describes a table; `None` if it does not exist. The error says why it cannot be read.
 pub async fn describe(client: &Client, schema: &str, table: &str) -> Result<Option<Relation>, String> {
     let failed = |error: tokio_postgres::Error| said(&error);
     let shown = written(schema, table);
